@@ -1,0 +1,172 @@
+package metric
+
+import (
+	"math"
+	"sort"
+)
+
+// nativeSchema gives native buckets whose bounds are powers of 2^(1/8): a value
+// read from the middle of a bucket is within 4.5 % of the true one.
+const nativeSchema = 3
+
+// zeroThreshold is the width of the native zero bucket. A duration below a
+// nanosecond is no duration of ours, and a negative one (a clock stepped back)
+// counts as zero; the parsers refuse those before they come here.
+const zeroThreshold = 1e-9
+
+// maxNative bounds the native window: 64 octaves hold everything from a
+// nanosecond to centuries.
+const maxNative = 64 << nativeSchema
+
+// bounds8 are 2^(k/8)/2 for k = 0..7: the lower bounds of the eight buckets of
+// one octave as math.Frexp's fraction sees them.
+var bounds8 = func() (b [8]float64) {
+	for k := range b {
+		b[k] = math.Exp2(float64(k)/8) / 2
+	}
+	return b
+}()
+
+// Hist is one histogram: classic buckets and a native histogram beside them.
+type Hist struct {
+	upper    []float64 // classic bounds, the family's
+	classic  []uint64  // not cumulative; one more than upper, for +Inf
+	sum      float64
+	count    uint64
+	zero     uint64
+	low      int // native index of native[0]
+	native   []uint64
+	exemplar *Exemplar
+}
+
+// An Exemplar points from a bucket to one event in it.
+type Exemplar struct {
+	Label, ID string
+	Value     float64
+	// At is Unix time in seconds.
+	At float64
+}
+
+func newHist(upper []float64) *Hist {
+	return &Hist{upper: upper, classic: make([]uint64, len(upper)+1)}
+}
+
+// Observe counts one value, in the family's unit.
+func (h *Hist) Observe(v float64) { h.ObserveN(v, 1) }
+
+// ObserveN counts one value n times.
+func (h *Hist) ObserveN(v float64, n uint64) {
+	if v != v { // not a number is no observation
+		return
+	}
+	// Latencies gather in the lower buckets: a walk is faster there than a
+	// binary search, and no slower anywhere with some sixteen buckets.
+	i := 0
+	for i < len(h.upper) && v > h.upper[i] {
+		i++
+	}
+	h.classic[i] += n
+	h.sum += v * float64(n)
+	h.count += n
+	if v < zeroThreshold {
+		h.zero += n
+		return
+	}
+	h.nativeAdd(nativeIndex(v), n)
+}
+
+// SetExemplar remembers one event; the newest stays.
+func (h *Hist) SetExemplar(e Exemplar) { h.exemplar = &e }
+
+// nativeIndex is the index of the bucket (bound(i-1), bound(i)] that holds v,
+// where bound(i) = 2^(i/8).
+func nativeIndex(v float64) int {
+	if math.IsInf(v, 1) {
+		v = math.MaxFloat64
+	}
+	frac, exp := math.Frexp(v) // v = frac * 2^exp, frac in [0.5, 1)
+	k := 0
+	for k < 8 && bounds8[k] < frac {
+		k++
+	}
+	return (exp-1)*8 + k
+}
+
+// NativeBound is the upper bound of a native bucket.
+func NativeBound(index int) float64 { return math.Exp2(float64(index) / 8) }
+
+func (h *Hist) nativeAdd(index int, n uint64) {
+	if len(h.native) == 0 {
+		h.low = index
+		h.native = append(make([]uint64, 0, 32), 0)
+	}
+	switch i := index - h.low; {
+	case i >= 0 && i < len(h.native):
+	case i >= maxNative || h.low+len(h.native)-index > maxNative:
+		// Outside of the window: keep the observation at its nearer edge.
+		if i < 0 {
+			index = h.low
+		} else {
+			index = h.low + len(h.native) - 1
+		}
+	case i >= len(h.native):
+		h.native = append(h.native, make([]uint64, i+1-len(h.native))...)
+	default:
+		h.native = append(make([]uint64, -i, -i+len(h.native)), h.native...)
+		h.low = index
+	}
+	h.native[index-h.low] += n
+}
+
+// Count is how many values were observed; Sum is their sum.
+func (h *Hist) Count() uint64 { return h.count }
+
+// Sum is the sum of the observed values.
+func (h *Hist) Sum() float64 { return h.sum }
+
+// Merge adds another histogram with the same buckets.
+func (h *Hist) Merge(o *Hist) {
+	for i, n := range o.classic {
+		h.classic[i] += n
+	}
+	h.sum += o.sum
+	h.count += o.count
+	h.zero += o.zero
+	for i, n := range o.native {
+		if n > 0 {
+			h.nativeAdd(o.low+i, n)
+		}
+	}
+	if o.exemplar != nil && (h.exemplar == nil || o.exemplar.At > h.exemplar.At) {
+		h.exemplar = o.exemplar
+	}
+}
+
+// Quantile reads a quantile (0 to 1) from the native histogram: the geometric
+// middle of the bucket in which it falls, so within 4.5 % of the true value.
+// It is NaN when nothing was observed.
+func (h *Hist) Quantile(q float64) float64 {
+	if h.count == 0 {
+		return math.NaN()
+	}
+	rank := uint64(math.Ceil(q * float64(h.count)))
+	rank = max(rank, 1)
+	if rank <= h.zero {
+		return 0
+	}
+	seen := h.zero
+	for i, n := range h.native {
+		if seen += n; seen >= rank {
+			return math.Exp2((float64(h.low+i) - 0.5) / 8)
+		}
+	}
+	return NativeBound(h.low + len(h.native) - 1)
+}
+
+// NewHist makes a histogram that stands in no Set, for reports.
+func NewHist(upper []float64) *Hist {
+	if !sort.Float64sAreSorted(upper) {
+		panic("BUG: buckets out of order")
+	}
+	return newHist(upper)
+}
