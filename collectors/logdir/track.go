@@ -100,6 +100,12 @@ const holeSlack = 1 << 20
 // a truncation by someone else, goes on at its old place: the size jumps over a
 // hole that nobody wrote, and the blocks know it.
 func (t *tracker) grown(m *meta, size, allocated int64) float64 {
+	if !t.compressing && m.allocated < min(size, allocated) {
+		// It is longer and holds less than what was there: truncated and
+		// written past its old end since. (XFS gives back blocks it had taken
+		// ahead, but never those within the old size.)
+		size, allocated = 0, 0
+	}
 	d := m.size - size
 	if d > holeSlack && !t.compressing {
 		if blocks := max(m.allocated-allocated, 0); d-blocks > holeSlack {
