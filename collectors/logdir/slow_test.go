@@ -76,6 +76,7 @@ func TestMountStopsAnswering(t *testing.T) {
 			t.Errorf("the first poll waited %v", took)
 		}
 		r.want("logfs_avail_bytes{/nfs}", 500) // not late yet
+		synctest.Wait() // tasks that have handed over are gone now
 		before := runtime.NumGoroutine()
 		begin = time.Now()
 		for range 100 {
@@ -86,6 +87,7 @@ func TestMountStopsAnswering(t *testing.T) {
 		if took := time.Since(begin); took > 0 {
 			t.Errorf("100 polls waited %v for a mount known to be stuck", took)
 		}
+		synctest.Wait()
 		if n := runtime.NumGoroutine(); n > before {
 			t.Errorf("%d goroutines, there were %d", n, before)
 		}
