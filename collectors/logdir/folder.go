@@ -41,9 +41,9 @@ type folder struct {
 // scanMisses is what a whole read had to leave out.
 type scanMisses struct{ bad, denied, deep int }
 
-// look brings the folder's figures up to date, within the budget.
-func (f *folder) look(sys fsys, cfg *Config, now time.Time, clock func() time.Time, budget time.Duration) {
-	root, err := sys.open(cfg.Root, f.dir.Path)
+// look brings the folder's figures up to date, within the limits. It owns root
+// from here on; err says why there is none.
+func (f *folder) look(root node, err error, cfg *Config, now time.Time, l limits) {
 	if err != nil {
 		f.lost(err)
 		return
@@ -72,7 +72,7 @@ func (f *folder) look(sys fsys, cfg *Config, now time.Time, clock func() time.Ti
 		}
 		root.close()
 	}
-	done, err := f.scan.step(budget, clock)
+	done, err := f.scan.step(l)
 	switch {
 	case err != nil:
 		f.lost(err)

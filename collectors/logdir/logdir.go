@@ -93,6 +93,15 @@ type mountTask struct {
 	lastFree int64
 	explain  float64
 	err      error
+
+	buf   []byte // reused by each task
+	roots []root
+}
+
+// root is one folder, opened for a task, or why it could not be.
+type root struct {
+	node node
+	err  error
 }
 
 // place is where one Dir lies, as far as that is known.
@@ -234,25 +243,16 @@ const suspicious = 4 << 20
 // now, then the folders within the budget.
 func (m *mountTask) work(sys fsys, cfg *Config, now time.Time, clock func() time.Time) {
 	m.ok, m.err = false, nil
+	if m.buf == nil {
+		m.buf = make([]byte, listBuffer)
+	}
 	begin := clock()
+	m.roots = m.roots[:0]
 	for _, f := range m.folders {
 		n, err := sys.open(cfg.Root, f.dir.Path)
-		if err != nil {
-			continue // look tells
-		}
-		s, err := n.space()
-		n.close()
-		if err != nil {
-			m.err = err
-			continue
-		}
-		avail := s.avail
-		if cfg.UID == 0 {
-			avail = s.free
-		}
-		// A project quota answers for its folder: the narrowest one binds.
-		if avail = max(avail, 0); !m.ok || avail < m.avail {
-			m.ok, m.space, m.avail = true, s, avail
+		m.roots = append(m.roots, root{n, err})
+		if err == nil {
+			m.ask(n, cfg.UID)
 		}
 	}
 	if m.ok {
@@ -264,10 +264,27 @@ func (m *mountTask) work(sys fsys, cfg *Config, now time.Time, clock func() time
 		m.lastFree, m.explain = m.space.free, 0
 		m.forecast.add(now, m.avail)
 	}
-	for _, f := range m.folders {
+	for i, f := range m.folders {
 		before := f.written
-		f.look(sys, cfg, now, clock, max(cfg.ScanBudget-clock().Sub(begin), 0))
+		f.look(m.roots[i].node, m.roots[i].err, cfg, now, limits{clock, max(cfg.ScanBudget-clock().Sub(begin), 0), m.buf})
 		m.explain += f.written - before
+	}
+}
+
+// ask takes the space as it is in one folder. A project quota answers for its
+// folder alone: of several on one mount the narrowest binds.
+func (m *mountTask) ask(n node, uid int) {
+	s, err := n.space()
+	if err != nil {
+		m.err = err
+		return
+	}
+	avail := s.avail
+	if uid == 0 {
+		avail = s.free
+	}
+	if avail = max(avail, 0); !m.ok || avail < m.avail {
+		m.ok, m.space, m.avail = true, s, avail
 	}
 }
 

@@ -26,7 +26,6 @@ const (
 // several names once, nothing beyond the file system of the root.
 type scan struct {
 	stack   []frame
-	buf     []byte
 	dev     uint64
 	links   map[uint64]uint32 // names still to come of inodes with several
 	tracker *tracker
@@ -45,6 +44,13 @@ type scan struct {
 	recent  [watchedFiles]watch // the files with the newest changes
 	recentN int
 	dirs    []watch // the first folders, the root before all
+}
+
+// limits are what one look may take, and with what.
+type limits struct {
+	clock  func() time.Time
+	budget time.Duration
+	buf    []byte // for names
 }
 
 // watch is one file or folder that is looked at between two whole reads.
@@ -71,8 +77,7 @@ func newScan(root node, t *tracker, began time.Time) (*scan, error) {
 		return nil, err
 	}
 	s := &scan{
-		buf: make([]byte, listBuffer), dev: m.dev, tracker: t, began: began,
-		links: map[uint64]uint32{}, rootTime: m.changed, rootIno: m.ino,
+		dev: m.dev, tracker: t, began: began, rootTime: m.changed, rootIno: m.ino,
 	}
 	t.begin(m.changed)
 	s.allocated += m.allocated
@@ -90,9 +95,9 @@ func (s *scan) push(n node, path string, m *meta) {
 // step reads on until the budget is used up, one batch of names at the least,
 // and says whether the tree is done. An error ends the scan: the root itself
 // can't be read.
-func (s *scan) step(budget time.Duration, clock func() time.Time) (done bool, err error) {
-	start := clock()
-	defer func() { s.cost += clock().Sub(start) }()
+func (s *scan) step(l limits) (done bool, err error) {
+	start := l.clock()
+	defer func() { s.cost += l.clock().Sub(start) }()
 	for len(s.stack) > 0 {
 		f := &s.stack[len(s.stack)-1]
 		switch {
@@ -104,12 +109,12 @@ func (s *scan) step(budget time.Duration, clock func() time.Time) (done bool, er
 			f.node.close()
 			s.stack = s.stack[:len(s.stack)-1]
 		default:
-			if err := s.list(f); err != nil && len(s.stack) == 1 {
+			if err := s.list(f, l.buf); err != nil && len(s.stack) == 1 {
 				s.abandon()
 				return true, err
 			}
 			s.tracker.mark() // the first batch of each scan sets the mark
-			if clock().Sub(start) >= budget {
+			if l.clock().Sub(start) >= l.budget {
 				return false, nil
 			}
 		}
@@ -119,8 +124,8 @@ func (s *scan) step(budget time.Duration, clock func() time.Time) (done bool, er
 }
 
 // list reads one batch of names of the innermost folder.
-func (s *scan) list(f *frame) error {
-	eof, bad, err := f.node.each(s.buf, func(name []byte, m *meta) { s.add(f, name, m) })
+func (s *scan) list(f *frame, buf []byte) error {
+	eof, bad, err := f.node.each(buf, func(name []byte, m *meta) { s.add(f, name, m) })
 	f.eof = eof
 	s.bad += bad
 	if err != nil {
@@ -157,6 +162,9 @@ func (s *scan) firstName(m *meta) bool {
 	left, seen := s.links[m.ino]
 	switch {
 	case !seen:
+		if s.links == nil {
+			s.links = map[uint64]uint32{}
+		}
 		s.links[m.ino] = m.nlink - 1
 	case left <= 1:
 		delete(s.links, m.ino)

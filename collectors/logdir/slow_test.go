@@ -76,7 +76,7 @@ func TestMountStopsAnswering(t *testing.T) {
 			t.Errorf("the first poll waited %v", took)
 		}
 		r.want("logfs_avail_bytes{/nfs}", 500) // not late yet
-		synctest.Wait() // tasks that have handed over are gone now
+		synctest.Wait()                        // tasks that have handed over are gone now
 		before := runtime.NumGoroutine()
 		begin = time.Now()
 		for range 100 {
