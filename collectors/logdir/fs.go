@@ -34,12 +34,34 @@ type mountRef struct {
 	point string // as the server sees it
 }
 
+// quota is what one user may take of a file system; 0 is no limit.
+type quota struct {
+	bytes, used        int64
+	inodes, usedInodes uint64
+}
+
+// bind narrows a file system's figures to what the quota leaves of them.
+func (s *space) bind(q quota) {
+	if q.bytes > 0 {
+		s.size = min(s.size, q.bytes)
+		s.avail = min(s.avail, max(q.bytes-q.used, 0))
+	}
+	if q.inodes > 0 {
+		s.inodes = min(s.inodes, q.inodes)
+		s.inodesFree = min(s.inodesFree, q.inodes-min(q.usedInodes, q.inodes))
+	}
+}
+
 // fsys is the part of the operating system that this room stands on. Any call
-// of it may block for ever, when the mount beneath is gone: it is called from
-// tasks only.
+// of it but guess may block for ever, when the mount beneath is gone: it is
+// called from tasks only.
 type fsys interface {
 	// open opens a folder beneath root, following the links in its path.
 	open(root, path string) (node, error)
+	// guess gives a function that tells which mount a path leads to by its text
+	// alone, without asking any file system. Two paths with one answer are
+	// looked up one after the other.
+	guess(root string) func(path string) string
 	// mount says where an open folder lies.
 	mount(n node) (mountRef, error)
 }
@@ -58,6 +80,8 @@ type node interface {
 	// space asks for the figures of the file system as they hold in this
 	// folder: with project quotas they are the project's.
 	space() (space, error)
+	// userQuota asks for a user's limits there, if there are any to be known.
+	userQuota(uid int) (quota, bool)
 	close()
 }
 

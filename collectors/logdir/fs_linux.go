@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -105,23 +106,47 @@ func (l linuxFS) mount(n node) (mountRef, error) {
 	if st.Mask&unix.STATX_MNT_ID != 0 { // since Linux 5.8
 		id = int(st.Mnt_id)
 	}
-	who := "self"
-	if l.pid > 0 {
-		who = fmt.Sprint(l.pid)
-	}
-	table, err := os.ReadFile(l.proc + "/" + who + "/mountinfo")
-	if err != nil && l.pid > 0 {
-		table, err = os.ReadFile(l.proc + "/self/mountinfo")
-	}
+	rows, err := l.mounts()
 	if err != nil {
 		return mountRef{}, err
 	}
-	m, ok := findMount(parseMountinfo(table), id, dev)
+	m, ok := findMount(rows, id, dev)
 	if !ok {
 		// Mounted outside of what the server sees; the device still names it.
 		return mountRef{key: dev, point: dev}, nil
 	}
 	return mountRef{key: dev + " " + m.point, point: m.point}, nil
+}
+
+// mounts are those that the server sees, or, when it is gone, those we see.
+func (l linuxFS) mounts() ([]mountRow, error) {
+	if l.pid > 0 {
+		if table, err := os.ReadFile(l.proc + "/" + strconv.Itoa(l.pid) + "/mountinfo"); err == nil {
+			return parseMountinfo(table), nil
+		}
+	}
+	table, err := os.ReadFile(l.proc + "/self/mountinfo")
+	return parseMountinfo(table), err
+}
+
+// guess takes the longest mount point that a path begins with. A link can lead
+// elsewhere, most easily from the root's file system: there each path is a case
+// of its own.
+func (l linuxFS) guess(root string) func(path string) string {
+	rows, _ := l.mounts()
+	return func(path string) string {
+		inside := "/" + strings.TrimPrefix(strings.TrimPrefix(path, strings.TrimSuffix(root, "/")), "/")
+		best := ""
+		for _, r := range rows {
+			if len(r.point) > max(len(best), 1) && (inside == r.point || strings.HasPrefix(inside, r.point+"/")) {
+				best = r.point
+			}
+		}
+		if best == "" {
+			return path
+		}
+		return best
+	}
 }
 
 // statxMask leaves out what would make a network file system ask its server.

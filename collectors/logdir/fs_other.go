@@ -36,6 +36,9 @@ func (portableFS) open(_, path string) (node, error) {
 	return &portableNode{path, d}, nil
 }
 
+// guess takes each path for a case of its own.
+func (portableFS) guess(string) func(string) string { return func(path string) string { return path } }
+
 func (portableFS) mount(n node) (mountRef, error) {
 	path := n.(*portableNode).path
 	parts, err := disk.Partitions(true)
@@ -112,6 +115,8 @@ func (n *portableNode) space() (space, error) {
 	return space{size: int64(u.Total), avail: int64(u.Free), free: int64(u.Free),
 		inodes: u.InodesTotal, inodesFree: u.InodesFree, hasInodes: u.InodesTotal > 0}, nil
 }
+
+func (n *portableNode) userQuota(int) (quota, bool) { return quota{}, false }
 
 func (n *portableNode) close() { n.dir.Close() }
 

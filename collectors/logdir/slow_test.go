@@ -23,7 +23,10 @@ type slowFS struct {
 	calls atomic.Int32  // calls that wait at the gate
 	worst atomic.Int32
 	space space
+	quota quota
 	err   error
+
+	slowOpen bool // open waits at the gate as well
 }
 
 func (s *slowFS) pass(path string) {
@@ -36,11 +39,23 @@ func (s *slowFS) pass(path string) {
 	s.calls.Add(-1)
 }
 
-func (s *slowFS) open(_, path string) (node, error) { return slowNode{s, path}, s.err }
+func (s *slowFS) open(_, path string) (node, error) {
+	if s.slowOpen {
+		s.pass(path)
+	}
+	return slowNode{s, path}, s.err
+}
+
+func (s *slowFS) guess(string) func(string) string {
+	return func(path string) string { return strings.Split(path, "/")[1] }
+}
+
 func (s *slowFS) mount(n node) (mountRef, error) {
 	at := "/" + strings.Split(n.(slowNode).path, "/")[1]
 	return mountRef{at, at}, nil
 }
+
+func (n slowNode) userQuota(int) (quota, bool) { return n.s.quota, n.s.quota != quota{} }
 
 type slowNode struct {
 	s    *slowFS
@@ -120,13 +135,19 @@ func TestMountStopsAnswering(t *testing.T) {
 // A mount that hangs when the sidecar starts must not stop the others either.
 func TestMountHangsFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := &slowFS{gate: make(chan struct{})}
+		fake := &slowFS{gate: make(chan struct{}), slowOpen: true}
 		set := metric.ForTarget("t")
-		p := New(set, Config{Dirs: []Dir{{Name: "a", Path: "/ok/a"}, {Name: "b", Path: "/nfs/b"}}})
+		p := New(set, Config{Dirs: []Dir{{Name: "a", Path: "/ok/a"}, {Name: "b", Path: "/nfs/b"}, {Name: "c", Path: "/nfs/c"}}})
 		p.sys, p.held = fake, nil
 		r := &run{t: t, set: set, p: p, now: time.Now()}
 		for range 5 {
 			must(t, r.poll(time.Second))
+		}
+		if n := fake.worst.Load(); n != 1 {
+			t.Errorf("%d calls outstanding on one mount", n)
+		}
+		if b := p.Blind(); len(b) != 2 || b[0].Reason != MountStuck {
+			t.Errorf("blind: %+v", b)
 		}
 		r.want("logdir_size_bytes{a}", 4096)
 		r.wantAbsent("logdir_size_bytes{b}")
@@ -201,4 +222,32 @@ func mustDir(t *testing.T, dir string) string {
 	t.Helper()
 	must(t, os.MkdirAll(dir, 0o755))
 	return dir
+}
+
+// A quota of the server's user is narrower than the file system.
+func TestUserQuota(t *testing.T) {
+	whole := space{size: 1000, avail: 500, free: 600, inodes: 100, inodesFree: 50, hasInodes: true}
+	for _, c := range []struct {
+		name                       string
+		uid                        int
+		q                          quota
+		size, avail, inodes, ifree float64
+	}{
+		{"none", 1000, quota{}, 1000, 500, 100, 50},
+		{"not limited", 1000, quota{used: 300, usedInodes: 5}, 1000, 500, 100, 50},
+		{"narrow", 1000, quota{bytes: 400, used: 300, inodes: 10, usedInodes: 9}, 400, 100, 10, 1},
+		{"over it", 1000, quota{bytes: 400, used: 450, inodes: 10, usedInodes: 12}, 400, 0, 10, 0},
+		{"wider than what is left", 1000, quota{bytes: 900, used: 10, inodes: 90, usedInodes: 1}, 900, 500, 90, 50},
+		{"root is not bound", 0, quota{bytes: 400, used: 300}, 1000, 600, 100, 50},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRunWith(t, Config{UID: c.uid, Patience: time.Minute}, "/ok/a")
+			r.p.sys, r.p.held = &slowFS{space: whole, quota: c.q}, nil
+			must(t, r.poll(0))
+			r.want("logfs_size_bytes{/ok}", c.size)
+			r.want("logfs_avail_bytes{/ok}", c.avail)
+			r.want("logfs_inodes{/ok}", c.inodes)
+			r.want("logfs_inodes_free{/ok}", c.ifree)
+		})
+	}
 }
