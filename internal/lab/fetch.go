@@ -54,7 +54,7 @@ func once(name, what, why string, fill func(ctx context.Context, dir string) err
 	ctx, cancel := context.WithTimeout(context.Background(), fetchLimit)
 	defer cancel()
 	if err := fill(ctx, part); err != nil {
-		return "", fmt.Errorf("%s could not be had: %w", what, err)
+		return "", Missing{fmt.Errorf("%s could not be had: %w", what, err)}
 	}
 	if err := os.Rename(part, final); err != nil {
 		return "", err

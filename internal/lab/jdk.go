@@ -67,8 +67,8 @@ func AnyJDK(from int) (JDK, error) {
 			return j, nil
 		}
 	}
-	return JDK{}, fmt.Errorf("no JDK %d or newer with javac was found (looked at $JAVA_HOME, /usr/lib/jvm and the PATH): "+
-		"install one, on Debian `apt-get install default-jdk-headless`, or set JAVA_HOME", from)
+	return JDK{}, Missing{fmt.Errorf("no JDK %d or newer with javac was found (looked at $JAVA_HOME, /usr/lib/jvm and the PATH): "+
+		"install one, on Debian `apt-get install default-jdk-headless`, or set JAVA_HOME", from)}
 }
 
 // releaseVersion reads JAVA_VERSION from the release file of a JDK: no java is

@@ -58,10 +58,10 @@ func StartJetty(t T, o Jetty) *Server {
 		o.Version = Jetties[0]
 	}
 	home, err := JettyHome(o.Version)
-	need(t, err)
+	Need(t, err)
 	if o.JDK.Home == "" {
 		o.JDK, err = AnyJDK(o.java())
-		need(t, err)
+		Need(t, err)
 	}
 	Exclusive(t)
 	s, err := o.start(home, t.TempDir())

@@ -18,6 +18,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,18 +54,24 @@ func Cache() string {
 	return filepath.Join(home, ".cache", "sidecar-lab")
 }
 
-// need ends a test for which something could not be had. On a developer's
-// machine without a network that is a skip that says what is missing; under CI
-// it is a failure, since there a skipped real-server test would be a green lie.
-func need(t T, err error) {
+// Missing says that something could not be had, as opposed to what it did.
+type Missing struct{ error }
+
+func (m Missing) Unwrap() error { return m.error }
+
+// Need ends a test on an error. Where the error is that something could not be
+// had, on a developer's machine without a network, that is a skip that says
+// what is missing; under CI it is a failure, since there a skipped real-server
+// test would be a green lie.
+func Need(t T, err error) {
 	t.Helper()
 	if err == nil {
 		return
 	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%v", err)
+	if errors.As(err, &Missing{}) && os.Getenv("CI") != "true" {
+		t.Skipf("%v", err)
 	}
-	t.Skipf("%v", err)
+	t.Fatalf("%v", err)
 }
 
 // exclusive is the machine-wide turn for tests with a real server under load:

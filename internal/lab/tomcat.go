@@ -143,10 +143,10 @@ func StartTomcat(t T, o Tomcat) *Server {
 	} else {
 		home, err = TomcatHome(o.Version)
 	}
-	need(t, err)
+	Need(t, err)
 	if o.JDK.Home == "" {
 		o.JDK, err = AnyJDK(tomcatJava(o.Version))
-		need(t, err)
+		Need(t, err)
 	}
 	Exclusive(t)
 	s, err := o.start(home, t.TempDir())
