@@ -199,3 +199,14 @@ func (s *Set) Refused(do func(f *Family, lookups float64)) {
 		}
 	}
 }
+
+// Refuse counts a look-up that a room has sent to "other" itself, because the
+// cap on its labels is its own (routes), so that it shows among the refused.
+func (s *Set) Refuse(f *Family) {
+	r := s.families[f]
+	if r == nil {
+		r = &rows{family: f, byKey: map[string]*series{}}
+		s.families[f] = r
+	}
+	r.refused++
+}
