@@ -358,24 +358,10 @@ func (r *Report) keepStamp(line []byte) {
 	}
 	r.prefixLen = copy(r.prefix[:], line)
 	if !f.firstSet {
-		if s, ok := r.stampOf(r.prefix[:r.prefixLen]); ok {
+		if s, ok := stampAt(r.prefix[:r.prefixLen]); ok {
 			f.first, f.last, f.firstSet = s, s, true
 		}
 	}
-}
-
-func (r *Report) stampOf(b []byte) (Stamp, bool) {
-	if b[0] == '[' {
-		var d decorations
-		// The copy may end in the middle of the message, not of the decorations.
-		if !d.parse(b) {
-			return Stamp{}, false
-		}
-		s := d.stamp(b)
-		return s, s.HasUp || s.HasWall
-	}
-	s, n := legacyStamp(b)
-	return s, n > 0
 }
 
 // remember reads the last stamp of the file.
@@ -386,7 +372,7 @@ func (r *Report) remember() {
 		}
 		return
 	}
-	if s, ok := r.stampOf(r.prefix[:r.prefixLen]); ok {
+	if s, ok := stampAt(r.prefix[:r.prefixLen]); ok {
 		r.cur.last = s
 		r.clock(s)
 	}
