@@ -186,9 +186,9 @@ func TestPoolsAgainstJstack(t *testing.T) {
 	}
 }
 
-// cpu reports user and system time of this process for each operation: what a
+// cpuOf reports user and system time of this process for each operation: what a
 // server beside us would miss, whatever else the machine does.
-func cpu(b *testing.B) func() {
+func cpuOf(b *testing.B) func() {
 	var from syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &from)
 	return func() {
@@ -218,7 +218,7 @@ func BenchmarkThreads(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportAllocs()
-		defer cpu(b)()
+		defer cpuOf(b)()
 		for b.Loop() {
 			if err := p.world.threads.sample(&p.world.task, p.cfg.MaxThreadReads); err != nil {
 				b.Fatal(err)
@@ -231,7 +231,7 @@ func BenchmarkThreads(b *testing.B) {
 		p := New(metric.ForTarget("t"), cfg)
 		defer p.Close()
 		b.ReportAllocs()
-		defer cpu(b)()
+		defer cpuOf(b)()
 		for b.Loop() {
 			if err := p.Poll(context.Background(), time.Now()); err != nil {
 				b.Fatal(err)
@@ -241,7 +241,7 @@ func BenchmarkThreads(b *testing.B) {
 	b.Run("gopsutil", func(b *testing.B) {
 		proc := &gops.Process{Pid: int32(pid)}
 		b.ReportAllocs()
-		defer cpu(b)()
+		defer cpuOf(b)()
 		for b.Loop() {
 			if _, err := proc.Threads(); err != nil {
 				b.Fatal(err)
