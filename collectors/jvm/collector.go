@@ -16,9 +16,13 @@ type collector struct {
 	perm string
 	// gcs are the MXBean names by number of sun.gc.collector.N.
 	gcs [3]string
-	// pad is what the JVM adds to each capacity: G1 adds 8 bytes because its
-	// counters may not be 0.
-	pad int64
+	// padded says that the JVM may add some bytes to each capacity, so that none
+	// is 0 (G1 until JDK 24). How many, its first survivor space tells, which is
+	// never used.
+	padded bool
+	// wholeReserve says that the capacity counter is the reserve and not what is
+	// committed.
+	wholeReserve bool
 	// sharedMax says that each pool may take the whole heap, so that the heap's
 	// limit is a pool's and not their sum.
 	sharedMax bool
@@ -35,12 +39,14 @@ var (
 	parNew   = collector{name: "ParNew", eden: "Par Eden Space", survivor: "Par Survivor Space", old: "Tenured Gen", perm: "Perm Gen", gcs: [3]string{"ParNew", "MarkSweepCompact"}}
 	// CMS counts each of the two pauses of a cycle as an invocation, as jstat
 	// shows it; the MXBean counts cycles. JDK 9 to 13 count pauses as collector 2.
-	cms        = collector{name: "CMS", eden: "Par Eden Space", survivor: "Par Survivor Space", old: "CMS Old Gen", perm: "CMS Perm Gen", gcs: [3]string{"ParNew", "ConcurrentMarkSweep"}}
-	serialCMS  = collector{name: "CMS", eden: "Eden Space", survivor: "Survivor Space", old: "CMS Old Gen", perm: "CMS Perm Gen", gcs: [3]string{"Copy", "ConcurrentMarkSweep"}}
-	g1         = collector{name: "G1", eden: "G1 Eden Space", survivor: "G1 Survivor Space", old: "G1 Old Gen", perm: "G1 Perm Gen", gcs: [3]string{"G1 Young Generation", "G1 Old Generation", "G1 Concurrent GC"}, pad: 8, unbounded: true, sharedMax: true}
-	zgc        = collector{name: "ZGC", old: "ZHeap", gcs: [3]string{"", "", "ZGC Pauses"}}
-	zgcYoung   = collector{name: "ZGC", eden: "ZGC Young Generation", old: "ZGC Old Generation", gcs: [3]string{"ZGC Minor Pauses", "", "ZGC Major Pauses"}, sharedMax: true}
-	shenandoah = collector{name: "Shenandoah", old: "Shenandoah", gcs: [3]string{"", "Shenandoah Pauses"}}
+	cms       = collector{name: "CMS", eden: "Par Eden Space", survivor: "Par Survivor Space", old: "CMS Old Gen", perm: "CMS Perm Gen", gcs: [3]string{"ParNew", "ConcurrentMarkSweep"}}
+	serialCMS = collector{name: "CMS", eden: "Eden Space", survivor: "Survivor Space", old: "CMS Old Gen", perm: "CMS Perm Gen", gcs: [3]string{"Copy", "ConcurrentMarkSweep"}}
+	g1        = collector{name: "G1", eden: "G1 Eden Space", survivor: "G1 Survivor Space", old: "G1 Old Gen", perm: "G1 Perm Gen", gcs: [3]string{"G1 Young Generation", "G1 Old Generation", "G1 Concurrent GC"}, padded: true, unbounded: true, sharedMax: true}
+	zgc       = collector{name: "ZGC", old: "ZHeap", gcs: [3]string{"", "", "ZGC Pauses"}}
+	zgcYoung  = collector{name: "ZGC", eden: "ZGC Young Generation", old: "ZGC Old Generation", gcs: [3]string{"ZGC Minor Pauses", "", "ZGC Major Pauses"}, sharedMax: true}
+	// Shenandoah's collector 1 counts phases, about four a pause, and its time is
+	// that of phases too: neither is a figure of its MXBeans (seen on 17 and 25).
+	shenandoah = collector{name: "Shenandoah", old: "Shenandoah", wholeReserve: true}
 	epsilon    = collector{name: "Epsilon", old: "Epsilon Heap"}
 )
 
@@ -126,7 +132,8 @@ func (k spaceKeys) read(d *hsperf.Data, name string, pad int64) (space, bool) {
 		}
 	}
 	if k.init != "" {
-		if v, ok := d.Long(k.init); ok {
+		// Serial and Parallel write 0 for eden and the survivors, which is no size.
+		if v, ok := d.Long(k.init); ok && v > pad {
 			s.init = v - pad
 		}
 	}
@@ -135,13 +142,17 @@ func (k spaceKeys) read(d *hsperf.Data, name string, pad int64) (space, bool) {
 
 // spaces appends the pools that the counters have.
 func (c *collector) spaces(out []space, d *hsperf.Data) []space {
+	var pad int64
+	if c.padded {
+		pad, _ = d.Long(s0Keys.capacity)
+	}
 	var eden, survivor space
 	var hasEden, hasSurvivor bool
 	if c.eden != "" {
-		eden, hasEden = edenKeys.read(d, c.eden, c.pad)
+		eden, hasEden = edenKeys.read(d, c.eden, pad)
 	}
 	if c.survivor != "" {
-		survivor, hasSurvivor = c.survivors(d)
+		survivor, hasSurvivor = c.survivors(d, pad)
 	}
 	if c.dynamicMax && hasEden && hasSurvivor {
 		if young, ok := d.Long("sun.gc.generation.0.maxCapacity"); ok {
@@ -163,24 +174,53 @@ func (c *collector) spaces(out []space, d *hsperf.Data) []space {
 	add(eden, hasEden)
 	add(survivor, hasSurvivor)
 	if c.old != "" {
-		add(oldKeys.read(d, c.old, c.pad))
+		old, ok := oldKeys.read(d, c.old, pad)
+		if c.wholeReserve {
+			old.committed = -1
+		}
+		add(old, ok)
 	}
 	return out
 }
 
 // survivors is the pool of the two survivor spaces. Of the two one is empty
 // between collections; the MXBean shows the other one.
-func (c *collector) survivors(d *hsperf.Data) (space, bool) {
-	a, ok1 := s0Keys.read(d, c.survivor, c.pad)
-	b, ok2 := s1Keys.read(d, c.survivor, c.pad)
+func (c *collector) survivors(d *hsperf.Data, pad int64) (space, bool) {
+	a, ok1 := s0Keys.read(d, c.survivor, pad)
+	b, ok2 := s1Keys.read(d, c.survivor, pad)
 	if !ok1 || !ok2 {
 		return space{}, false
 	}
-	if b.used > 0 || (c.pad > 0 && b.committed > 0) { // G1 uses the second one only
+	if b.used > 0 || c.padded { // G1 uses the second one only
 		a, b = b, a
 	}
 	a.used += b.used
 	return a, true
+}
+
+// heapMax is what the heap may grow to, as the memory MXBean says it.
+func (c *collector) heapMax(d *hsperf.Data, pools []space, committed int64) (int64, bool) {
+	var sum, most int64
+	bounded := len(pools) > 0
+	for i := range pools {
+		sum += max(pools[i].max, 0)
+		most = max(most, pools[i].max)
+		bounded = bounded && pools[i].max >= 0
+	}
+	switch {
+	case c.sharedMax:
+		return most, most > 0
+	case c.dynamicMax:
+		// Parallel keeps a survivor space free: as large as one can get, a third of
+		// the young generation (MinSurvivorRatio) in steps of 512 KiB.
+		young, ok1 := d.Long("sun.gc.generation.0.maxCapacity")
+		old, ok2 := d.Long(oldKeys.max)
+		if !ok1 || !ok2 {
+			return 0, false
+		}
+		return max(young+old-young/3&^(512<<10-1), committed), true
+	}
+	return sum, bounded
 }
 
 // outside appends the pools outside of the heap.

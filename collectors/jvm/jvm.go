@@ -74,6 +74,7 @@ const (
 	BlindOwner        = "other_owner"
 	BlindFormat       = "unknown_format"
 	BlindCollector    = "unknown_collector"
+	BlindCollections  = "collections_not_counted"
 )
 
 // Poller reads one JVM. It is a collectors.Poller.
@@ -268,35 +269,27 @@ func (p *Poller) writeMemory() {
 		name, _ := d.String("sun.gc.collector.0.name")
 		p.setBlind(&Blind{Source: "jvm", Reason: BlindCollector, Detail: fmt.Sprintf("the collector %q is not known to this version: its pools and collections are not shown", name)})
 	}
-	var used, committed, most, sum int64
-	bounded, some := true, false
+	var used, committed int64
 	for i := range p.list {
-		s := &p.list[i]
-		some = true
-		used += s.used
-		committed += s.committed
-		if s.max >= 0 {
-			sum += s.max
-			most = max(most, s.max)
-		} else {
-			bounded = false
-		}
+		used += p.list[i].used
+		committed += p.list[i].committed
 	}
-	if c != nil && c.sharedMax {
-		sum, bounded = most, most > 0
-	}
-	if some {
+	if len(p.list) > 0 {
 		set.Gauge(memoryUsed, "heap").Set(float64(used))
-		set.Gauge(memoryCommitted, "heap").Set(float64(committed))
-		if bounded {
-			set.Gauge(memoryMax, "heap").Set(float64(sum))
+		if !c.wholeReserve {
+			set.Gauge(memoryCommitted, "heap").Set(float64(committed))
+		}
+		if most, ok := c.heapMax(d, p.list, committed); ok {
+			set.Gauge(memoryMax, "heap").Set(float64(most))
 		}
 	}
 	p.list = outside(p.list, c, d)
 	for i := range p.list {
 		s := &p.list[i]
 		set.Gauge(poolUsed, s.name).Set(float64(s.used))
-		set.Gauge(poolCommitted, s.name).Set(float64(s.committed))
+		if s.committed >= 0 {
+			set.Gauge(poolCommitted, s.name).Set(float64(s.committed))
+		}
 		if s.max >= 0 {
 			set.Gauge(poolMax, s.name).Set(float64(s.max))
 		}
@@ -306,6 +299,9 @@ func (p *Poller) writeMemory() {
 	}
 	if c == nil {
 		return
+	}
+	if c == &shenandoah {
+		p.setBlind(&Blind{Source: "jvm", Reason: BlindCollections, Detail: "Shenandoah's hsperfdata counts phases, not pauses or cycles, and has no committed size: these come from the GC log"})
 	}
 	ticks, ok := frequency(d)
 	for i, name := range c.gcs {

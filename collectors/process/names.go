@@ -54,7 +54,9 @@ func newFolder(pools []Pool, connectors []Connector, limit int) *folder {
 	}
 	for _, c := range connectors {
 		for _, base := range threadBases(c) {
-			for _, helper := range []string{"Poller", "ClientPoller-", "BlockPoller", "Acceptor", "Acceptor-", "AsyncTimeout", "Sendfile"} {
+			// Tomcat 8.5 also has an AsyncTimeout thread, which the cut makes one with
+			// the Acceptor; it is counted there.
+			for _, helper := range []string{"Poller", "ClientPoller-", "BlockPoller", "Acceptor", "Acceptor-", "Sendfile"} {
 				f.know(base+helper, strings.TrimRight(base+helper, "-"))
 			}
 		}

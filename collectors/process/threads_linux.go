@@ -138,7 +138,7 @@ func (t *threadTable) sample(r *taskReader, max int) error {
 }
 
 // slowReads is how many threads the slow round reads at each sample.
-const slowReads = 100
+const slowReads = 50
 
 // slow reads context switches and run-queue waits of a part of the threads, so
 // that a large server costs no more than a small one.
