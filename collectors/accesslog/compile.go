@@ -49,6 +49,7 @@ type Matcher struct {
 	opt             Options
 	prefix          string // what stands before the first field
 	ops             []op
+	usual           int  // how many operations head does in one go; 0 for none
 	escapes         bool // the server may escape quotes with a backslash
 	gathers         bool // times come in pieces (Java formats, W3C's date and time)
 	derive          bool // the duration is the difference of two time stamps
@@ -143,6 +144,7 @@ func (m *Matcher) link(elems []elem) error {
 		m.ops[i].last = !free
 		free = free || m.ops[i].code.free()
 	}
+	m.findUsual()
 	return nil
 }
 

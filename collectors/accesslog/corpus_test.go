@@ -73,6 +73,7 @@ func tallyOf(m *Matcher, data []byte) tally {
 			continue
 		}
 		c.requests++
+		r.Split()
 		c.status[r.Status]++
 		c.method[string(r.RawMethod)]++
 		c.bytes += r.Bytes

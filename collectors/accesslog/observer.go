@@ -45,8 +45,8 @@ type row struct {
 
 type durations struct {
 	duration, first *metric.Hist
-	exemplarAt      int64 // the second of the last exemplar
-	exemplar        float64
+	exemplarUntil   int64   // the last exemplar stands until then, in Unix ms,
+	exemplarAbove   float64 // unless a request takes longer than this
 }
 
 // New makes an observer that writes into set. The settings have been checked.
@@ -146,6 +146,7 @@ func (o *Observer) Observe(line []byte) (open bool) {
 		row.requests[i] = o.set.Counter(Requests, r.Method.String(), o.codeName[code], row.name)
 	}
 	row.requests[i].Inc()
+	ms, timed := r.Time()
 	if r.Has&HasBytes != 0 {
 		if o.bytes == nil {
 			o.bytes = o.set.Counter(ResponseBytes)
@@ -158,7 +159,9 @@ func (o *Observer) Observe(line []byte) (open bool) {
 			d.duration = o.set.Histogram(Duration, o.codeName[code], row.name)
 		}
 		d.duration.Observe(r.Duration)
-		o.exemplar(d, r)
+		if timed && r.Has&(HasTrace|HasThread) != 0 && (ms >= d.exemplarUntil || r.Duration > d.exemplarAbove) {
+			o.exemplar(d, r, ms)
+		}
 	}
 	if r.Has&HasFirstByte != 0 {
 		d := &row.durations[code]
@@ -173,8 +176,8 @@ func (o *Observer) Observe(line []byte) (open bool) {
 	if r.Has&HasThread != 0 {
 		o.thread(r.Thread)
 	}
-	if ms, ok := r.Time(); ok {
-		o.recent.add(ms/1000, r)
+	if timed {
+		o.recent.add(ms, r)
 		if o.clock != nil {
 			o.lag.see(ms, o.clock, o.set)
 		}
@@ -240,16 +243,9 @@ func (r *row) grow(code int) {
 
 // exemplar points from the histogram to a request: by its trace id where one is
 // logged, else by the thread that served it. One a second and a series, and a
-// slower one within the second, so that lines cost nothing.
-func (o *Observer) exemplar(d *durations, r *Record) {
-	if r.Has&(HasTrace|HasThread) == 0 {
-		return
-	}
-	ms, ok := r.Time()
-	if !ok || ms/1000 == d.exemplarAt && r.Duration < 4*d.exemplar {
-		return
-	}
-	d.exemplarAt, d.exemplar = ms/1000, r.Duration
+// far slower one within the second, so that lines cost nothing.
+func (o *Observer) exemplar(d *durations, r *Record, ms int64) {
+	d.exemplarUntil, d.exemplarAbove = ms-mod(ms, 1000)+1000, 4*r.Duration
 	label, id := "thread", r.Thread
 	if r.Has&HasTrace != 0 {
 		label, id = "trace_id", traceID(r.Trace)
@@ -295,22 +291,32 @@ func (o *Observer) connection(c byte) {
 // thread counts the pool of a thread. Neighbouring lines are of the same pool,
 // so the last one is at hand.
 func (o *Observer) thread(name []byte) {
-	pool := poolOf(name)
-	if o.poolNum == nil || string(pool) != o.pool {
-		n, ok := o.pools[string(pool)]
-		if !ok {
-			label := string(pool)
-			if label == "" {
-				label = "none" // a virtual thread, or the line of an h2c upgrade
-			}
-			n = o.set.Counter(PoolRequests, strings.ToValidUTF8(label, "\uFFFD"))
-			if len(o.pools) < 1000 {
-				o.pools[string(pool)] = n
-			}
+	if n := len(o.pool); o.poolNum != nil && len(name) > n+1 && len(name) <= n+6 && name[n] == '-' && string(name[:n]) == o.pool {
+		same := true
+		for _, c := range name[n+1:] {
+			same = same && isDigit(c)
 		}
+		if same {
+			o.poolNum.Inc()
+			return
+		}
+	}
+	pool := poolOf(name)
+	n, ok := o.pools[string(pool)]
+	if !ok {
+		label := string(pool)
+		if label == "" {
+			label = "none" // a virtual thread, or the line of an h2c upgrade
+		}
+		n = o.set.Counter(PoolRequests, strings.ToValidUTF8(label, "\uFFFD"))
+		if len(o.pools) < 1000 {
+			o.pools[string(pool)] = n
+		}
+	}
+	n.Inc()
+	if string(pool) != o.pool && len(pool) > 3 { // qtp's numbers are two
 		o.pool, o.poolNum = string(pool), n
 	}
-	o.poolNum.Inc()
 }
 
 // poolOf takes a thread's number off: http-nio-8080-exec-12 is of the pool

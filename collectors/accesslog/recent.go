@@ -66,25 +66,37 @@ const recentSpan = 600
 type recentSeconds struct {
 	ring   [recentSpan]Second
 	newest int64
+	// The second of the last line, which is the next line's nearly always.
+	last     *Second
+	from, to int64 // its bounds, Unix ms
 }
 
-func (s *recentSeconds) add(unix int64, r *Record) {
-	if unix < 0 {
-		return
+func (s *recentSeconds) add(ms int64, r *Record) {
+	if ms < s.from || ms >= s.to {
+		if ms < 0 || !s.turn(ms/1000) {
+			return
+		}
 	}
+	s.last.Requests++
+	if r.Status >= 500 {
+		s.last.Errors++
+	}
+	s.last.Duration += r.Duration
+}
+
+// turn goes to another second. A straggler whose place is taken by a newer
+// second is left out.
+func (s *recentSeconds) turn(unix int64) bool {
 	b := &s.ring[unix%recentSpan]
 	if b.Unix != unix {
 		if unix < b.Unix {
-			return // a straggler, or a clock that was set back far
+			return false
 		}
 		*b = Second{Unix: unix}
 		s.newest = max(s.newest, unix)
 	}
-	b.Requests++
-	if r.Status >= 500 {
-		b.Errors++
-	}
-	b.Duration += r.Duration
+	s.last, s.from, s.to = b, unix*1000, unix*1000+1000
+	return true
 }
 
 // Recent are the last n seconds of the log's own time up to its newest line,

@@ -8,8 +8,9 @@ type Record struct {
 	// line has no request.
 	Method Method
 	// Nameless says that there was no request that could be read: "-", TLS
-	// bytes, a target the server refused to take.
+	// bytes, a target the server refused to take. It is known after Split.
 	Nameless bool
+	whole    bool // Request has not been split yet
 	// Conn is what %X logs: 'X', '+' or '-'.
 	Conn byte
 	// Coarse says that Duration was logged as a whole number of seconds.
@@ -21,6 +22,9 @@ type Record struct {
 	// millisecond, and not only to the second.
 	MillisBegin, MillisEnd bool
 
+	// Request is the request line as it was logged with %r. Split takes it apart
+	// into the four below; where they are logged one by one they are set at once.
+	Request   []byte
 	RawMethod []byte
 	Path      []byte // the target without query; may carry ;parameters
 	Query     []byte // with its question mark where the log has it

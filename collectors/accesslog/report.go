@@ -112,6 +112,7 @@ func (r *Report) Observe(line []byte) (open bool) {
 		r.byStatus[rec.Status]++
 	}
 	r.byMethod[rec.Method]++
+	rec.Split()
 	if rec.Nameless {
 		r.nameless++
 	}

@@ -2,18 +2,35 @@ package accesslog
 
 import "bytes"
 
-// request takes the first line of a request apart: method, target, protocol.
-// What never was a request ("-", "- - -", TLS bytes) stays nameless.
+// request takes the first line of a request. Only its method is read at once:
+// without routes nobody asks for the rest.
 func (r *Record) request(b []byte) {
 	r.Has |= HasRequest
+	r.Request, r.whole = b, true
+	r.Method = MethodOther
+	for i := range min(len(b), 8) {
+		if b[i] == ' ' {
+			r.Method = methodOf(b[:i])
+			break
+		}
+	}
+}
+
+// Split takes the request line apart: method, target, protocol. What never was
+// a request ("-", "- - -", TLS bytes) stays nameless.
+func (r *Record) Split() {
+	if !r.whole {
+		return
+	}
+	r.whole = false
+	b := r.Request
 	r.Protocol, r.Query = nil, nil
 	sp := bytes.IndexByte(b, ' ')
 	if sp <= 0 {
-		r.Method, r.RawMethod, r.Path, r.Nameless = MethodOther, nil, nil, true
+		r.RawMethod, r.Path, r.Nameless = nil, nil, true
 		return
 	}
 	r.RawMethod = b[:sp]
-	r.Method = methodOf(r.RawMethod)
 	target := b[sp+1:]
 	// The protocol is the last word: " HTTP/1.1" nearly always, which is 9
 	// bytes; else look for it. HTTP/0.9 leaves a blank and nothing behind it.

@@ -21,8 +21,8 @@ type router struct {
 	max      int
 	byName   map[string]int
 	names    []string
-	firstAdd int // the patterns' and prefixes' numbers are below it
-	buf      []byte
+	firstAdd int    // the patterns' and prefixes' numbers are below it
+	buf, cut []byte // of folded paths, and of paths without parameters
 }
 
 const (
@@ -132,6 +132,7 @@ func (r *router) add(name string) int {
 // number finds the route of a path. full says that it would have had one of its
 // own, had there been room.
 func (r *router) number(rec *Record) (n int, full bool) {
+	rec.Split()
 	if rec.Nameless || len(rec.Path) == 0 {
 		return numNone, false
 	}
@@ -164,7 +165,7 @@ func (r *router) number(rec *Record) (n int, full bool) {
 
 // cutParameters drops ;jsessionid=… from every segment.
 func (r *router) cutParameters(path []byte, i int) []byte {
-	out := append(r.buf[:0], path[:i]...)
+	out := append(r.cut[:0], path[:i]...)
 	skip := true
 	for _, c := range path[i:] {
 		switch c {
@@ -177,7 +178,7 @@ func (r *router) cutParameters(path []byte, i int) []byte {
 			out = append(out, c)
 		}
 	}
-	r.buf = out
+	r.cut = out
 	return out
 }
 
@@ -207,10 +208,7 @@ func (r *router) folded(path []byte) []byte {
 			if n := idLen(path[s:e], kinds); n > 0 {
 				if !changed {
 					changed = true
-					// path may be r.buf itself, written to by cutParameters: what
-					// is written is never longer than what was read, but for
-					// short numbers, so a second buffer it is.
-					out = append(r.scratch(path), path[:s]...)
+					out = append(r.buf[:0], path[:s]...)
 				} else {
 					out = append(out, path[p:s]...)
 				}
@@ -230,14 +228,6 @@ func (r *router) folded(path []byte) []byte {
 	}
 	r.buf = out
 	return out
-}
-
-// scratch is a buffer that does not share its bytes with path.
-func (r *router) scratch(path []byte) []byte {
-	if len(r.buf) > 0 && len(path) > 0 && &r.buf[0] == &path[0] {
-		return make([]byte, 0, 512)
-	}
-	return r.buf[:0]
 }
 
 type charKinds uint8
