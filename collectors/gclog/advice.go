@@ -64,10 +64,10 @@ func (p *printer) advice(f *fileStats) {
 	if f.stopped.sum > 2*f.seconds && f.stopped.sum-f.seconds > .5 {
 		say("Most stopped time (%s of %s) is not the collector's: see the operations.", dur(f.stopped.sum-f.seconds), dur(f.stopped.sum))
 	}
-	if f.elapsed > 0 && f.seconds/f.elapsed > .05 {
-		say("The collector stopped the application for %s of the time.", percent(f.seconds/f.elapsed))
+	if f.covers.seconds() > 0 && f.seconds/f.covers.seconds() > .05 {
+		say("The collector stopped the application for %s of the time.", percent(f.seconds/f.covers.seconds()))
 	}
-	if f.promoted > 0 && f.allocated > 0 && f.promoted/f.allocated > .2 {
+	if f.promoted > 0 && f.promoted < f.allocated && f.promoted/f.allocated > .2 {
 		say("%s of what was allocated lived long enough to be promoted: a larger young generation may help.", percent(f.promoted/f.allocated))
 	}
 	if f.dropped > 0 {

@@ -11,10 +11,11 @@ import (
 // A Report sums up log files for a reader. Lines are fed as to an Observer;
 // Begin names the file they come from. Memory is bounded whatever is fed.
 type Report struct {
-	dec   *decoder
-	files []*fileStats
-	cur   *fileStats
-	acc   account
+	dec    *decoder
+	files  []*fileStats
+	cur    *fileStats
+	acc    account
+	covers cover // all files as one stream
 	// shift is added to uptimes after a restart, so that the plots go on.
 	shift, lastTime float64
 	lastFull        bool // the last pause was a full one; its heap follows
@@ -70,14 +71,9 @@ type fileStats struct {
 
 	first, last Stamp
 	firstSet    bool
-	// elapsed is the time that the file covers, restarts taken out.
-	elapsed   float64
-	segStart  float64
-	segEnd    float64
-	segOpen   bool
-	restarts  int
-	generatns [generations]Transition
-	bins      timeBins
+	covers      cover
+	generatns   [generations]Transition
+	bins        timeBins
 }
 
 type kindStats struct {
@@ -183,6 +179,38 @@ func longer(list []longPause, p longPause) []longPause {
 	list = slices.Insert(list, i, p)
 	return list[:min(len(list), maxLongest)]
 }
+
+// cover adds up the time that a log covers, the time between one JVM and the
+// next left out.
+type cover struct {
+	sum, start float64
+	// seen is the greatest stamp, end where its event ended, which may be later.
+	seen, end float64
+	open      bool
+	restarts  int
+}
+
+// to moves the end to v and says whether another run began there.
+func (c *cover) to(v, after float64, uptime bool) (again bool) {
+	switch {
+	case !c.open:
+		c.start, c.seen, c.end, c.open = v, v, v, true
+	case v < c.seen-1:
+		// Uptime that falls is another JVM; a wall clock that falls was set back.
+		c.sum += c.end - c.start
+		c.start, c.seen, c.end = v, v, v
+		if uptime {
+			c.restarts++
+		}
+		again = true
+	}
+	c.seen = math.Max(c.seen, v)
+	c.end = math.Max(c.end, v+after)
+	return again
+}
+
+// seconds is the time covered so far.
+func (c *cover) seconds() float64 { return c.sum + c.end - c.start }
 
 // trend is a line of least squares through heap sizes over time.
 type trend struct {
@@ -298,7 +326,14 @@ func (r *Report) end() {
 		return
 	}
 	r.remember()
-	r.cur.closeSegment()
+}
+
+// finish closes what no further line can close.
+func (r *Report) finish() {
+	if r.cur != nil {
+		r.dec.gap()
+	}
+	r.end()
 }
 
 func (r *Report) file() *fileStats {
@@ -368,13 +403,13 @@ func (r *Report) keepStamp(line []byte) {
 func (r *Report) remember() {
 	if r.prefixLen == 0 {
 		if r.cur.firstSet {
-			r.clock(r.cur.last)
+			r.clock(r.cur.last, 0)
 		}
 		return
 	}
 	if s, ok := stampAt(r.prefix[:r.prefixLen]); ok {
 		r.cur.last = s
-		r.clock(s)
+		r.clock(s, 0)
 	}
 	r.prefixLen = 0
 }
@@ -385,49 +420,26 @@ func (r *Report) Idle(time.Time) { r.dec.idle() }
 // Gap says that lines were lost.
 func (r *Report) Gap() { r.dec.gap() }
 
-// clock is the time of an event on an axis that only grows.
-func (r *Report) clock(s Stamp) (float64, bool) {
+// clock is the time of an event on an axis that only grows. after is how long
+// the event went on from its stamp.
+func (r *Report) clock(s Stamp, after float64) (float64, bool) {
 	v, ok := s.Seconds()
 	if !ok {
 		return r.lastTime, false
 	}
 	f := r.cur
-	if !f.segOpen {
-		f.segStart, f.segEnd, f.segOpen = v, v, true
-		if f.firstSet {
-			if w, ok := f.first.Seconds(); ok && w <= v && f.restarts == 0 && f.elapsed == 0 {
-				f.segStart = w
-			}
+	if !f.covers.open && f.firstSet {
+		if w, ok := f.first.Seconds(); ok && w < v {
+			f.covers.to(w, 0, s.HasUp)
+			r.covers.to(w, 0, s.HasUp)
 		}
 	}
-	switch {
-	case v < f.segEnd-1:
-		// Uptime that falls is another JVM; a wall clock that falls was set back.
-		f.closeSegment()
-		if s.HasUp {
-			f.restarts++
-		}
-		f.segStart, f.segEnd, f.segOpen = v, v, true
-		if r.lastTime > v+r.shift {
-			r.shift = r.lastTime - v
-		}
-	case v > f.segEnd:
-		f.segEnd = v
+	f.covers.to(v, after, s.HasUp)
+	if r.covers.to(v, after, s.HasUp) && r.lastTime > v+r.shift {
+		r.shift = r.lastTime - v
 	}
-	x := v + r.shift
-	if x < r.lastTime-1 {
-		r.shift += r.lastTime - x
-		x = r.lastTime
-	}
-	r.lastTime = math.Max(r.lastTime, x)
-	return x, true
-}
-
-func (f *fileStats) closeSegment() {
-	if f.segOpen {
-		f.elapsed += f.segEnd - f.segStart
-		f.segOpen = false
-	}
+	r.lastTime = math.Max(r.lastTime, v+r.shift)
+	return v + r.shift, true
 }
 
 // take sums one event up.
@@ -509,7 +521,12 @@ func (r *Report) pause(f *fileStats, e *Event) {
 	f.byCause[e.Cause].add(e.Seconds)
 	f.seconds += e.Seconds
 	f.max = math.Max(f.max, e.Seconds)
-	x, ok := r.clock(r.dec.now)
+	// A record of JDK 8 bears the time of its begin, a message of 9 that of its end.
+	after := e.Seconds
+	if r.dec.Unified {
+		after = 0
+	}
+	x, ok := r.clock(r.dec.now, after)
 	if !ok {
 		x = float64(f.pauses) // no time at all: the plot goes by number
 	}
@@ -538,7 +555,7 @@ func (r *Report) heap(f *fileStats, e *Event) {
 	}
 	f.heapMax = math.Max(f.heapMax, e.Heap.Before)
 	f.allocated += r.acc.heap(e)
-	x, ok := r.clock(r.dec.now)
+	x, ok := r.clock(r.dec.now, 0)
 	if !ok {
 		x = float64(f.pauses)
 	}

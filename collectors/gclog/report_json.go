@@ -71,7 +71,7 @@ type stoppedSummary struct {
 
 // JSON is what --json prints: one object for one file, an array for several.
 func (r *Report) JSON() any {
-	r.end()
+	r.finish()
 	if len(r.files) == 1 {
 		return r.files[0].summary()
 	}
@@ -94,7 +94,7 @@ func (f *fileStats) summary() summary {
 		Stalls:       countSeconds{f.stalls.count, exactly(f.stalls.sum)},
 		Stopped:      stoppedSummary{f.stopped.count, exactly(f.stopped.sum), exactly(f.sync)},
 		Unrecognised: f.unrecognised, Incomplete: f.incomplete, Dropped: f.dropped,
-		Lines: f.lines, Restarts: f.restarts, ConcStarts: f.concStarts,
+		Lines: f.lines, Restarts: f.covers.restarts, ConcStarts: f.concStarts,
 		Causes: map[string]uint64{}, Cycles: f.cycles, Concurrent: map[string]countSeconds{},
 		RelocStalls:    countSeconds{f.relocStalls.count, exactly(f.relocStalls.sum)},
 		AllocatedBytes: math.Round(f.allocated), PromotedBytes: math.Round(f.promoted),
@@ -123,7 +123,8 @@ func (f *fileStats) summary() summary {
 		}
 	}
 	for name, c := range f.concurrent {
-		s.Concurrent[phaseLabel([]byte(name))] = countSeconds{c.count, exactly(c.sum)}
+		l := phaseLabel([]byte(name))
+		s.Concurrent[l] = countSeconds{s.Concurrent[l].Count + c.count, exactly(s.Concurrent[l].Seconds + c.sum)}
 	}
 	if f.hasHeap {
 		v := math.Round(f.heapAfter)
@@ -139,10 +140,10 @@ func (f *fileStats) summary() summary {
 			s.FirstDate, s.LastDate = f.first.date(), f.last.date()
 		}
 	}
-	if f.elapsed > 0 {
-		v := exactly(f.elapsed)
+	if f.covers.seconds() > 0 {
+		v := exactly(f.covers.seconds())
 		s.Elapsed = &v
-		if t := 1 - f.seconds/f.elapsed; t >= 0 {
+		if t := 1 - f.seconds/f.covers.seconds(); t >= 0 {
 			s.Throughput = &t
 		}
 	}

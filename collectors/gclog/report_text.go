@@ -13,13 +13,14 @@ import (
 
 // WriteText prints the report for people: all files as one log.
 func (r *Report) WriteText(w io.Writer, width int) error {
-	r.end()
+	r.finish()
 	p := &printer{w: w, width: max(width, 60)}
 	if len(r.files) == 0 {
 		p.line("No GC log was read.")
 		return p.err
 	}
 	f := merge(r.files)
+	f.covers = r.covers
 	p.head(r.files, f)
 	if f.pauses == 0 && f.cyclesInAll() == 0 && f.stopped.count == 0 {
 		p.line("")
@@ -122,8 +123,6 @@ func merge(files []*fileStats) *fileStats {
 			}
 			m.last = f.last
 		}
-		m.elapsed += f.elapsed
-		m.restarts += f.restarts
 		for g, t := range f.generatns {
 			if t.Set {
 				m.generatns[g] = t
@@ -209,13 +208,13 @@ func (p *printer) head(files []*fileStats, f *fileStats) {
 		span = fmt.Sprintf(", from %s to %s", f.first.text(), f.last.text())
 	}
 	p.line("%s lines%s", group3(f.lines), span)
-	if f.elapsed > 0 {
-		p.line("Covers %s; the collector stopped it for %s: throughput %s", long(f.elapsed), dur(f.seconds), percent(1-f.seconds/f.elapsed))
+	if f.covers.seconds() > 0 {
+		p.line("Covers %s; the collector stopped it for %s: throughput %s", long(f.covers.seconds()), dur(f.seconds), percent(1-f.seconds/f.covers.seconds()))
 	} else if f.pauses > 0 {
 		p.line("No clock in it: throughput and rates can't be known. Pauses: %s in all.", dur(f.seconds))
 	}
-	if f.restarts > 0 {
-		p.line("The JVM started anew %d time(s) in it.", f.restarts)
+	if f.covers.restarts > 0 {
+		p.line("The JVM started anew %d time(s) in it.", f.covers.restarts)
 	}
 }
 
@@ -311,7 +310,7 @@ func (p *printer) plots(f *fileStats) {
 		}
 	}
 	from, to := "", fmt.Sprintf("+%s", long(f.bins.width*float64(n)))
-	if f.elapsed == 0 {
+	if f.covers.seconds() == 0 {
 		from, to = "first pause", "last pause"
 	} else {
 		from = f.first.text()
@@ -421,15 +420,15 @@ func (p *printer) memory(f *fileStats) {
 			p.line("    %-10s %s -> %s", g, bytesText(t.Before), bytesText(t.After))
 		}
 	}
-	if f.elapsed > 0 && f.allocated > 0 {
-		p.line("  Allocated %s: %s a second", bytesText(f.allocated), bytesText(f.allocated/f.elapsed))
+	if f.covers.seconds() > 0 && f.allocated > 0 {
+		p.line("  Allocated %s: %s a second", bytesText(f.allocated), bytesText(f.allocated/f.covers.seconds()))
 	}
-	if f.elapsed > 0 && f.promoted > 0 {
+	if f.covers.seconds() > 0 && f.promoted > 0 {
 		share := ""
-		if f.allocated > 0 {
+		if f.allocated > f.promoted {
 			share = fmt.Sprintf(" (%s of what was allocated)", percent(f.promoted/f.allocated))
 		}
-		p.line("  Promoted %s: %s a second%s", bytesText(f.promoted), bytesText(f.promoted/f.elapsed), share)
+		p.line("  Promoted %s: %s a second%s", bytesText(f.promoted), bytesText(f.promoted/f.covers.seconds()), share)
 	}
 	if s, fit, of, ok := f.trend(); ok {
 		p.line("  Trend of the heap after %s: %s an hour (fit %.2f)%s", of, signed(s*3600), fit, f.suspicion())
@@ -445,8 +444,7 @@ func (f *fileStats) trend() (perSecond, fit float64, of string, ok bool) {
 	return s, fit, "collections", ok
 }
 
-// suspicion of a leak: the floor of the heap rose through the whole time, by a
-// good part of the heap.
+// suspicion of a leak, in words.
 func (f *fileStats) suspicion() string {
 	if f.leaks() {
 		return ": rising all the time, a leak may be suspected"
@@ -454,14 +452,27 @@ func (f *fileStats) suspicion() string {
 	return ""
 }
 
+// leaks: the floor of the heap, which is the least that any collection left,
+// rose from third to third of the time, by a good part of the heap in all. The
+// warm-up of a server looks the same for its first minute, so less than that
+// says nothing.
 func (f *fileStats) leaks() bool {
-	s, fit, _, ok := f.trend()
-	if !ok || s <= 0 || fit < .6 || f.elapsed == 0 {
+	s, _, _, ok := f.trend()
+	n := f.bins.used
+	if !ok || s <= 0 || f.covers.seconds() < 60 || n < 12 {
 		return false
 	}
-	span := f.afterAny.last - f.afterAny.first
+	var floor [3]float64
+	for i := range floor {
+		floor[i] = math.Inf(1)
+		for _, b := range f.bins.bins[i*n/3 : (i+1)*n/3] {
+			if b.heapCount > 0 {
+				floor[i] = min(floor[i], b.heapMin)
+			}
+		}
+	}
 	base := max(f.committed, f.heapMax)
-	return base > 0 && s*span > .2*base
+	return base > 0 && floor[0] < floor[1] && floor[1] < floor[2] && !math.IsInf(floor[2], 0) && floor[2]-floor[0] > .2*base
 }
 
 func (p *printer) causes(f *fileStats) {

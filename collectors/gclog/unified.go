@@ -811,7 +811,9 @@ func (d *decoder) stoppedLine(m []byte) bool {
 	var sync float64
 	const took = ", Stopping threads took: "
 	if has(rest, took) {
-		sync, _ = decimal(rest[len(took):], 0)
+		if v, n := decimal(rest[len(took):], 0); n > 0 && has(rest[len(took)+n:], " seconds") {
+			sync = v
+		}
 	}
 	d.Outer.Set = false
 	e := d.event(StoppedEvent)
