@@ -4,6 +4,7 @@
 package target
 
 import (
+	"path"
 	"regexp"
 	"time"
 )
@@ -116,6 +117,14 @@ type LogFile struct {
 	// Dir and Match are the folder and a regular expression on the base name.
 	Dir   string `json:"dir,omitempty" yaml:"dir,omitempty"`
 	Match string `json:"match,omitempty" yaml:"match,omitempty"`
+}
+
+// Folder is the folder the log lies in.
+func (f LogFile) Folder() string {
+	if f.Path != "" {
+		return path.Dir(f.Path)
+	}
+	return f.Dir
 }
 
 // Pattern is Match compiled, or nil.
