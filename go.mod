@@ -13,8 +13,8 @@ require (
 	github.com/prometheus/prometheus v0.304.2
 	github.com/shirou/gopsutil/v3 v3.24.5
 	go.yaml.in/yaml/v3 v3.0.6
-	golang.org/x/sys v0.49.0
-	golang.org/x/term v0.47.0
+	golang.org/x/sys v0.50.0
+	golang.org/x/term v0.48.0
 	golang.org/x/text v0.43.0
 	google.golang.org/protobuf v1.36.12
 )
