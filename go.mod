@@ -7,6 +7,7 @@ require (
 	github.com/shirou/gopsutil/v3 v3.24.5
 	golang.org/x/sys v0.48.0
 	google.golang.org/protobuf v1.36.12
+	gopkg.in/yaml.v3 v3.0.1
 )
 
 require (
