@@ -90,7 +90,6 @@ func (j *jettySettings) connectors(files []*element) []Connector {
 	add := func(c Connector) {
 		if c.Port > 0 && c.Port < 65536 && !have[c.Port] && len(out) < maxPools {
 			have[c.Port] = true
-			c.ThreadPrefix = "qtp"
 			out = append(out, c)
 		}
 	}

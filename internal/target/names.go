@@ -18,7 +18,7 @@ func fixedFile(p string) LogFile {
 // SimpleDateFormat.
 func datedFile(dir, prefix, dateFormat, suffix string) LogFile {
 	return LogFile{
-		Name:  FoldName(prefix + suffix),
+		Name:  FoldName(prefix + sampleDate(dateFormat) + suffix),
 		Dir:   dir,
 		Match: "^" + regexp.QuoteMeta(prefix) + dateRegexp(dateFormat) + regexp.QuoteMeta(suffix) + "$",
 	}
@@ -59,6 +59,25 @@ func dateRegexp(format string) string {
 			b.WriteString(strings.Repeat(regexp.QuoteMeta(string(rune(c))), n))
 		}
 		i += n
+	}
+	return b.String()
+}
+
+// sampleDate is one date in the format, so that folding a name with it shows
+// what is left without any.
+func sampleDate(format string) string {
+	var b strings.Builder
+	sample := map[rune]string{'y': "2026", 'M': "11", 'd': "30", 'H': "12", 'h': "12", 'm': "30", 's': "30"}
+	last := rune(0)
+	for _, r := range format {
+		switch d, letter := sample[r]; {
+		case r == '\'':
+		case letter && r != last:
+			b.WriteString(d)
+		case !letter:
+			b.WriteRune(r)
+		}
+		last = r
 	}
 	return b.String()
 }

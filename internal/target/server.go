@@ -181,16 +181,20 @@ func (b *builder) contexts(s *serverXML, value func(string) string) {
 }
 
 // embedded makes connectors of the ports that the process listens on, where no
-// settings tell more. What is not known stays 0.
+// settings tell more. What is not known stays 0. Ports on loopback alone (the
+// shutdown port, JMX) only count when there is no other.
 func (b *builder) embedded() {
+	open := func(l listener) bool { return !strings.HasPrefix(l.addr, "127.") && l.addr != "::1" }
+	some := slices.ContainsFunc(b.listeners, open)
 	for _, l := range b.listeners {
-		if len(b.t.Connectors) >= 8 {
-			break
+		if some && !open(l) || l.port == 8005 || l.port >= 32768 || len(b.t.Connectors) >= 8 {
+			continue
 		}
-		if !slices.ContainsFunc(b.t.Connectors, func(c Connector) bool { return c.Port == l.port }) && l.port < 32768 {
+		if !slices.ContainsFunc(b.t.Connectors, func(c Connector) bool { return c.Port == l.port }) {
 			b.t.Connectors = append(b.t.Connectors, Connector{Port: l.port, Address: l.addr, Protocol: "unknown", Listening: true})
 		}
 	}
+	slices.SortFunc(b.t.Connectors, func(x, y Connector) int { return x.Port - y.Port })
 }
 
 // juli reads logging.properties for the server's own files.
@@ -400,10 +404,15 @@ func (b *builder) jettyVersion() {
 			break
 		}
 	}
+	b.v = parseTomcatVersion(b.t.Version)
 	if b.t.Version == "" {
 		b.blind("target", "no_version", "", "the Jetty's version could not be found")
+		for _, n := range names {
+			if strings.HasPrefix(path.Base(n), "jetty9-") {
+				b.v.major = 9 // Debian's name for it
+			}
+		}
 	}
-	b.v = parseTomcatVersion(b.t.Version)
 }
 
 // name is kind and lowest serving port.
