@@ -23,8 +23,12 @@ func IsSecret(key string) bool {
 	return secretKey.MatchString(key) && !harmlessKey.MatchString(key)
 }
 
-// userInfo is the part of a URL that may hold a password.
-var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*:/{0,2})([^\s/?#@:]*):([^\s@]+)@`)
+// userInfo is the part of a URL that may hold a password: all from the colon to
+// the last "@" before the path. oracleInfo is how Oracle's URLs spell it.
+var (
+	userInfo   = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.:-]*://)([^\s/?#@:]*):([^\s/]+)@`)
+	oracleInfo = regexp.MustCompile(`(jdbc:oracle:[a-z]+:)([^\s/@]+)/([^\s]+)@`)
+)
 
 // inlineSecret is key=value inside of a longer text, as in the query of a JDBC
 // URL or the options of an agent.
@@ -45,6 +49,7 @@ func MaskText(s string) string {
 		return s
 	}
 	s = userInfo.ReplaceAllString(s, "${1}${2}:"+Mask+"@")
+	s = oracleInfo.ReplaceAllString(s, "${1}${2}/"+Mask+"@")
 	return inlineSecret.ReplaceAllStringFunc(s, func(m string) string {
 		p := inlineSecret.FindStringSubmatch(m)
 		if harmlessKey.MatchString(p[1]) {

@@ -104,7 +104,7 @@ func parseXML(data []byte) (root *element, external bool, err error) {
 	if len(stack) != 1 {
 		return nil, external, fmt.Errorf("<%s> does not end", clean(stack[len(stack)-1].name, 60))
 	}
-	if len(top.children) != 1 {
+	if len(top.children) != 1 || top.children[0].name == textNode {
 		return nil, external, errors.New("no single root element")
 	}
 	return top.children[0], external, nil
