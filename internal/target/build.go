@@ -120,12 +120,11 @@ func (b *builder) args() {
 		}
 		all = append(append(all, b.o.main), b.o.args...)
 	}
-	for i, a := range MaskArgs(all) {
-		if i == most {
-			b.t.Process.Args = append(b.t.Process.Args, fmt.Sprintf("… and %d more", len(all)-most))
-			break
-		}
+	for _, a := range MaskArgs(all[:min(len(all), most)]) {
 		b.t.Process.Args = append(b.t.Process.Args, clean(a, limit))
+	}
+	if len(all) > most {
+		b.t.Process.Args = append(b.t.Process.Args, fmt.Sprintf("… and %d more", len(all)-most))
 	}
 	switch {
 	case b.perf.vmArgs != "":

@@ -230,9 +230,9 @@ func observedFile(p string) LogFile {
 	if at == nil {
 		return fixedFile(p)
 	}
-	date := regexp.MustCompile(`\d`).ReplaceAllString(regexp.QuoteMeta(base[at[0]:at[1]]), `\d`)
+	date := regexp.MustCompile(`\d`).ReplaceAllString(quote(base[at[0]:at[1]]), `\d`)
 	return LogFile{Name: FoldName(base), Dir: path.Clean(dir),
-		Match: "^" + regexp.QuoteMeta(base[:at[0]]) + date + regexp.QuoteMeta(base[at[1]:]) + "$"}
+		Match: "^" + quote(base[:at[0]]) + date + quote(base[at[1]:]) + "$"}
 }
 
 var dateInName = regexp.MustCompile(`(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d(?:[-_T.][0-2]\d(?:[-_:]?[0-5]\d){0,2})?`)

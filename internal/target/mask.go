@@ -23,6 +23,9 @@ func IsSecret(key string) bool {
 	return secretKey.MatchString(key) && !harmlessKey.MatchString(key)
 }
 
+// maxMasked is far beyond what is ever shown of one text.
+const maxMasked = 8 << 10
+
 // userInfo is the part of a URL that may hold a password: all from the colon to
 // the last "@" before the path. oracleInfo is how Oracle's URLs spell it.
 var (
@@ -44,7 +47,12 @@ func MaskValue(key, value string) string {
 
 // MaskText masks what looks like a secret in any text: passwords in URLs, and
 // key=value where the key says so.
+//
+// What is shown is short, so a hostile text of megabytes is cut first.
 func MaskText(s string) string {
+	if len(s) > maxMasked {
+		s = s[:maxMasked]
+	}
 	if !strings.ContainsAny(s, "=:@") {
 		return s
 	}

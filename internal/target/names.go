@@ -20,7 +20,7 @@ func datedFile(dir, prefix, dateFormat, suffix string) LogFile {
 	return LogFile{
 		Name:  FoldName(prefix + sampleDate(dateFormat) + suffix),
 		Dir:   dir,
-		Match: "^" + regexp.QuoteMeta(prefix) + dateRegexp(dateFormat) + regexp.QuoteMeta(suffix) + "$",
+		Match: "^" + quote(prefix) + dateRegexp(dateFormat) + quote(suffix) + "$",
 	}
 }
 
@@ -34,7 +34,7 @@ func dateRegexp(format string) string {
 			if end < 0 {
 				end = len(format) - i - 1
 			}
-			b.WriteString(regexp.QuoteMeta(format[i+1 : i+1+end]))
+			b.WriteString(quote(format[i+1 : i+1+end]))
 			i += end + 2
 			continue
 		}
@@ -56,11 +56,17 @@ func dateRegexp(format string) string {
 				b.WriteString(`\d{` + string(rune('0'+min(n, 9))) + `}`)
 			}
 		default:
-			b.WriteString(strings.Repeat(regexp.QuoteMeta(string(rune(c))), n))
+			b.WriteString(strings.Repeat(quote(string(rune(c))), n))
 		}
 		i += n
 	}
 	return b.String()
+}
+
+// quote is regexp.QuoteMeta for names that need not be UTF-8: a byte that is none
+// is the replacement character to the regexp package, in pattern and text alike.
+func quote(s string) string {
+	return regexp.QuoteMeta(strings.Map(func(r rune) rune { return r }, s))
 }
 
 // sampleDate is one date in the format, so that folding a name with it shows
