@@ -2,7 +2,6 @@ package target
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
@@ -92,6 +91,3 @@ func (t *Target) PoolLimits() map[string]int {
 	}
 	return out
 }
-
-// keptFor is how long a target that went away is still reported as down.
-const keptFor = 24 * time.Hour

@@ -179,6 +179,9 @@ type PerfData struct {
 
 // Fact is one thing learnt and how.
 type Fact struct {
+	// Key is the key of the settings file that the fact is about: base, version,
+	// connectors, gc_logs, and args, jdk and ports for what is no setting.
+	Key  string `json:"key" yaml:"key"`
 	What string `json:"what" yaml:"what"`
 	From string `json:"from" yaml:"from"`
 }
