@@ -1,4 +1,0 @@
-package target
-
-// Settings stands in until discovery's own lands.
-func Settings(ts []*Target) ([]byte, error) { return nil, nil }
