@@ -552,7 +552,7 @@ func (o *Observer) other(line []byte) {
 	if c := throwable(line); c != nil && endsAsThrowable(c) && (r.kind != full || r.framed) {
 		// Somebody printed a trace of his own.
 		o.openRaw(uncaught, line)
-		o.thrownRaw(line)
+		o.died(line, nil, line, o.thrownRaw(line))
 		return
 	}
 	if opensDump(line) {
@@ -685,19 +685,27 @@ func (o *Observer) inThread(line []byte) {
 		return
 	}
 	o.rec.port = o.portOfThread(name)
-	class := o.thrownRaw(rest)
-	died := false
+	o.died(line, name, rest, o.thrownRaw(rest))
+}
+
+// died counts the events of an exception that is under no record. name is the
+// thread's, nil where only a trace was printed: two threads that die at once
+// print over each other, so that "Exception in thread" and the class may stand
+// on different lines. A death without its class counts only where the name
+// alone says what died.
+func (o *Observer) died(line, name, text, class []byte) {
+	named := false
 	for _, r := range o.uncaught {
-		if !within2(name, r.thread) || len(r.thrown) > 0 && !slices.Contains(r.thrown, string(class)) || !within2(rest, r.excText) {
-			continue
-		}
-		if len(r.thread) > 0 {
-			if died { // thread_died is for those that have no event of their own
+		switch {
+		case len(r.thrown) > 0:
+			if !slices.Contains(r.thrown, string(class)) || !within2(text, r.excText) {
 				continue
 			}
-			died = true
-		} else if r.event.name == "nio2_thread_died" {
-			died = true
+			named = named || r.event.name == "nio2_thread_died"
+		case name == nil || named || !within2(name, r.thread) || r.event.name == "thread_died" && class == nil:
+			continue
+		default:
+			named = true // thread_died is for those that have no event of their own
 		}
 		o.tell(r.event, line)
 	}
