@@ -169,6 +169,7 @@ type Follower struct {
 	restored  bool
 	backlog   int64 // written at the first look; caught up when so much is consumed
 	caughtUp  bool
+	continued bool      // the state that was loaded had caught up once
 	marks     []mark    // when how much was written, for the lag in seconds
 	now       time.Time // of the look that is under way
 	lastLine  time.Time
@@ -215,6 +216,10 @@ func (f *Follower) Ledger() Ledger { return f.led }
 // CaughtUp says whether what was there at the start has been read. It stays
 // true from then on. The caller holds Spec.Lock.
 func (f *Follower) CaughtUp() bool { return f.caughtUp }
+
+// Continued says that the stream goes on from a saved state which had caught
+// up once: its figures have been published before.
+func (f *Follower) Continued() bool { return f.continued }
 
 // Close lets go of all files. What Save returns stays valid.
 func (f *Follower) Close() {

@@ -49,7 +49,7 @@ const keepDone = 64
 // one truth.
 func (f *Follower) Save() ([]byte, error) {
 	l := &f.led
-	out := savedStream{CaughtUp: f.caughtUp, Parts: []savedPart{}, Ledger: savedLedger{
+	out := savedStream{CaughtUp: f.caughtUp || f.continued, Parts: []savedPart{}, Ledger: savedLedger{
 		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost,
 		Rotations: l.Rotations, Truncations: l.Truncations, Lines: l.Lines}}
 	for r, n := range l.Gaps {
@@ -116,7 +116,7 @@ func (f *Follower) Load(state []byte) error {
 	if l.Written-l.Read-l.Skipped-l.Lost != pending {
 		return fmt.Errorf("load place in %s: the ledger does not add up", f.spec.Name)
 	}
-	f.parts, f.done, f.restored = parts, done, true
+	f.parts, f.done, f.restored, f.continued = parts, done, true, in.CaughtUp
 	f.led.Written, f.led.Read, f.led.Skipped, f.led.Lost = l.Written, l.Read, l.Skipped, l.Lost
 	f.led.Rotations, f.led.Truncations, f.led.Lines = l.Rotations, l.Truncations, l.Lines
 	for r, name := range gapNames {
