@@ -48,18 +48,23 @@ func (f *Follower) begin() error {
 
 func (f *Follower) beginPath() error {
 	st, err := statPath(f.spec.Path)
-	if err != nil {
-		if absent(err) {
-			return nil
-		}
+	if err != nil && !absent(err) {
 		return err
 	}
-	if f.spec.From == Start && !f.spec.Since.IsZero() {
-		for _, s := range f.siblings(f.spec.Path, f.isRotated) {
-			if !s.id.same(st.id) && s.mtime >= f.spec.Since.UnixNano() && !packed(s.path) {
-				f.add(s, old)
-			}
+	// What lies beside it has had its day, and is kept in mind so that it is not
+	// taken later for a file that came and went between two looks.
+	back := f.spec.From == Start && !f.spec.Since.IsZero()
+	for _, s := range f.siblings(f.besides(f.spec.Path), f.isRotated) {
+		switch {
+		case err == nil && s.id.same(st.id):
+		case back && s.mtime >= f.spec.Since.UnixNano() && !packed(s.path):
+			f.add(s, old)
+		default:
+			f.finished(s)
 		}
+	}
+	if err != nil {
+		return nil
 	}
 	p := f.add(found{f.spec.Path, st}, live)
 	if f.spec.From == End {
@@ -88,10 +93,32 @@ func (f *Follower) beginDir() error {
 		case back:
 			f.add(s, old)
 		default:
-			f.remember(&part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat})
+			f.finished(s)
 		}
 	}
 	return err
+}
+
+// finished keeps a file in mind that is not read.
+func (f *Follower) finished(s found) {
+	p := &part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat}
+	if s.id.Birth == 0 && s.size > 0 && p.open() == nil {
+		// Without a birth time its bytes will have to tell that it is the same.
+		if p.attend() == nil {
+			p.sum = checksum(p.tail)
+		}
+		p.close()
+		p.tail = nil
+	}
+	f.remember(p)
+}
+
+// besides is the path with the links of its folder resolved, or as it is.
+func (f *Follower) besides(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return filepath.Join(filepath.Dir(real), filepath.Base(path))
+	}
+	return path
 }
 
 // add makes a part of a file that is not known.
@@ -156,11 +183,9 @@ func (f *Follower) discover() error {
 // rotated makes s the live file. Files that were live in between are put before
 // it. The caller holds the lock.
 func (f *Follower) rotated(s found) {
-	if len(f.parts) == 0 && len(f.done) == 0 {
-		f.add(s, live)
-		return
+	if len(f.parts) > 0 || f.gone != nil {
+		f.led.Rotations++
 	}
-	f.led.Rotations++
 	was := f.gone // that of the checkpoint, if it is nowhere to be found
 	if n := len(f.parts); n > 0 {
 		was = f.parts[n-1]
@@ -181,11 +206,14 @@ func (f *Follower) rotated(s found) {
 		f.parts = append(f.parts, p)
 		return
 	}
-	if was != nil {
-		for _, m := range f.between(was, s) {
-			f.led.Rotations++
-			f.add(m, old)
+	for _, m := range f.between(was, s) {
+		if p := f.recall(m); p != nil {
+			p.role = old
+			f.parts = append(f.parts, p)
+			continue
 		}
+		f.led.Rotations++
+		f.add(m, old)
 	}
 	f.add(s, live)
 }
@@ -200,39 +228,85 @@ func (f *Follower) recall(s found) *part {
 	}
 	p := f.done[i]
 	f.done = slices.Delete(f.done, i, i+1)
-	if s.id.Birth == 0 && s.size < p.read {
-		return nil // no birth time to tell: most likely its number was used again
+	if !p.still(s) {
+		return nil // its number was used again
 	}
 	p.path, p.quiet, p.last = s.path, f.now, stat{}
 	return p
 }
 
-// known says whether the file is one of ours.
-func (f *Follower) known(id ident) bool {
-	is := func(p *part) bool { return p.id.same(id) }
-	return slices.ContainsFunc(f.parts, is) || slices.ContainsFunc(f.done, is)
+// known says whether the file is one of ours. An inode number alone is no
+// proof, for a finished file may be gone and its number used again.
+func (f *Follower) known(s found) bool {
+	return f.open(s.id) || slices.ContainsFunc(f.done, func(p *part) bool { return p.id.same(s.id) && p.still(s) })
+}
+
+// open says whether the file is one of those being read.
+func (f *Follower) open(id ident) bool {
+	return slices.ContainsFunc(f.parts, func(p *part) bool { return p.id.same(id) })
+}
+
+// placeIn is how far a finished file was read.
+func (f *Follower) placeIn(s found) int64 {
+	for _, p := range f.done {
+		if p.id.same(s.id) {
+			return p.read
+		}
+	}
+	return s.size
+}
+
+// still says whether a finished part is what s shows. With birth times that is
+// certain already; without, the bytes before our place have to be the same.
+func (p *part) still(s found) bool {
+	if s.id.Birth != 0 && p.id.Birth != 0 {
+		return true
+	}
+	if s.size < p.read {
+		return false
+	}
+	if p.sum == 0 {
+		return s.mtime == max(p.last.mtime, p.mtime) // it was empty, or could not be read
+	}
+	q := &part{id: s.id, path: s.path, read: p.read, sum: p.sum}
+	defer q.close()
+	if q.open() != nil {
+		return true
+	}
+	ok, err := q.recognise()
+	return ok || err != nil
 }
 
 // between finds the files that took and lost the name after was and before
-// now. Where the names tell that one is missing, that is a gap.
+// now. Where the names tell that one is missing, that is a gap. was is nil when
+// now is the first that we see under the name.
 func (f *Follower) between(was *part, now found) []found {
 	dir := f.resolvedDir(now.path)
-	if was.dir != dir || dir == "" {
+	if dir == "" || was != nil && was.dir != dir {
 		return nil // a link moved on: what lies beside its new end is not ours
 	}
 	var mid []found
-	steps, packs := 0, 0
+	steps, packs, own := 0, 0, false
+	first := was == nil
+	if first {
+		was = &part{} // whatever was not there at the first look is younger
+	}
 	mark := stat{id: was.id, mtime: max(was.last.mtime, was.mtime)}
 	for _, s := range f.siblings(filepath.Join(dir, filepath.Base(now.path)), f.isRotated) {
 		switch {
-		case s.id.same(was.id):
+		case s.id.same(was.id) && (was.file != nil || was.still(s)):
 			steps = number(filepath.Base(s.path))
-		case s.id.same(now.id) || f.known(s.id):
+		case s.id.same(now.id) || f.open(s.id):
+		case f.known(s):
+			if s.size > f.placeIn(s) {
+				mid = append(mid, s) // late lines in a file that we had finished with
+			}
 		case s.stat.before(mark) || s.id.Birth > now.id.Birth:
 			// An earlier rotation, or made since the name was taken.
 		case packed(s.path):
 			if s.id.Birth == 0 || s.id.Birth >= mark.mtime {
 				packs++
+				own = own || mayHold(s.path, was)
 			}
 		case f.copyOf(s, was):
 		default:
@@ -245,12 +319,13 @@ func (f *Follower) between(was *part, now found) []found {
 		}
 		return 1
 	})
-	st, err := statFile0(was)
+	st, err := was.statOpen()
 	switch {
+	case first && packs == 0:
 	case err != nil || st.links == 0:
 		// Deleted, or packed and deleted. One new packed file is the old one's
 		// own; none, and nobody can say how often the name changed hands.
-		if packs != 1 || len(mid) > 0 {
+		if packs != 1 || !own || len(mid) > 0 {
 			f.split.gap(GapRotated)
 		}
 	case packs > 0 || steps > len(mid)+1:
@@ -259,7 +334,8 @@ func (f *Follower) between(was *part, now found) []found {
 	return mid
 }
 
-func statFile0(p *part) (stat, error) {
+// statOpen is statFile of a part that may not be open.
+func (p *part) statOpen() (stat, error) {
 	if p.file == nil {
 		return stat{}, os.ErrClosed
 	}
@@ -307,11 +383,12 @@ func (f *Follower) findCopies(p *part) []*part {
 	if p.read == 0 || len(p.tail) == 0 && p.sum == 0 {
 		return nil
 	}
-	dir := f.resolvedDir(p.path)
+	dir := cmp.Or(f.resolvedDir(p.path), p.dir)
 	if dir == "" {
 		return nil
 	}
-	all := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
+	base := filepath.Base(cmp.Or(f.spec.Path, p.path))
+	all := f.siblings(filepath.Join(dir, base), f.isCopy)
 	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(b.mtime, a.mtime) })
 	var first *part
 	var at found
@@ -322,7 +399,7 @@ func (f *Follower) findCopies(p *part) []*part {
 		if slices.ContainsFunc(f.parts, func(q *part) bool { return q.id.same(s.id) }) {
 			continue
 		}
-		c := &part{id: s.id, path: s.path, role: dead, read: p.read, tail: p.tail, sum: p.sum, last: s.stat, quiet: f.now}
+		c := &part{id: s.id, path: s.path, dir: dir, role: dead, read: p.read, tail: p.tail, sum: p.sum, last: s.stat, quiet: f.now}
 		c.state.Begun = true
 		if c.open() != nil {
 			continue
@@ -340,14 +417,19 @@ func (f *Follower) findCopies(p *part) []*part {
 	if first == nil {
 		return nil
 	}
-	out := []*part{first}
+	// Copies of later generations. If the file has lost its name since, what was
+	// made later may as well be a file that is written on.
+	out, r := []*part{first}, old
+	if st, err := statPath(p.path); err == nil && st.id.same(p.id) {
+		r = dead
+	}
 	slices.Reverse(all) // oldest first
 	for _, s := range all {
-		if s.id.same(p.id) || s.id.same(at.id) || packed(s.path) || !f.isRotatedName(s.path, p.path) {
+		if s.id.same(p.id) || s.id.same(at.id) || packed(s.path) || !f.isRotated(filepath.Base(s.path), base) {
 			continue
 		}
-		if at.id.Birth != 0 && s.id.Birth > at.id.Birth && !f.known(s.id) {
-			out = append(out, &part{id: s.id, path: s.path, role: dead, quiet: f.now, state: lineState{Enc: f.encoding()}})
+		if at.id.Birth != 0 && s.id.Birth > at.id.Birth && !f.known(s) {
+			out = append(out, &part{id: s.id, path: s.path, dir: dir, role: r, quiet: f.now, state: lineState{Enc: f.encoding()}})
 		}
 	}
 	return out
@@ -421,7 +503,7 @@ func (f *Follower) meet(s found) {
 		return
 	}
 	if f.restored && f.earlier(s) {
-		f.remember(&part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat})
+		f.finished(s)
 		return
 	}
 	if len(f.parts)+len(f.done) > 0 {
@@ -520,17 +602,29 @@ func (f *Follower) locate() {
 			kept = append(kept, p)
 			continue
 		}
+		// Perhaps its bytes are elsewhere: copied and truncated and renamed and
+		// removed, all while nobody looked.
+		copies := f.findCopies(p)
 		f.lock.Lock()
-		f.lose(p, GapGone)
+		if len(copies) > 0 {
+			f.inherit(copies[0], p)
+			f.led.Gaps[GapGone]++
+			kept = append(kept, copies...)
+		} else {
+			f.lose(p, GapGone)
+			f.gone = p
+		}
 		f.lock.Unlock()
-		f.gone = p
 	}
 	f.parts = kept
 }
 
 func (f *Follower) refind(p *part) bool {
 	p.quiet = f.now
-	if st, err := statPath(p.path); err == nil && st.id.same(p.id) {
+	if p.role != live && p.id.Birth == 0 && p.sum == 0 {
+		return false // nothing was read of it and nothing can tell it from another
+	}
+	if st, err := statPath(p.path); err == nil && st.id.same(p.id) && !packed(p.path) {
 		f.reopen(p)
 		return true
 	}
@@ -542,7 +636,7 @@ func (f *Follower) refind(p *part) bool {
 	}
 	all := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
 	for _, s := range all {
-		if s.id.same(p.id) {
+		if s.id.same(p.id) && p.still(s) && !packed(s.path) {
 			p.path = s.path
 			if p.role == live {
 				p.role = old
@@ -561,8 +655,4 @@ func (f *Follower) reopen(p *part) {
 		return
 	}
 	p.fresh = true
-}
-
-func (f *Follower) isRotatedName(path, live string) bool {
-	return f.isRotated(filepath.Base(path), filepath.Base(live))
 }

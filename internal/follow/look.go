@@ -295,16 +295,7 @@ func (f *Follower) truncated(i int) {
 	defer f.lock.Unlock()
 	f.led.Truncations++
 	if len(copies) > 0 {
-		c := copies[0]
-		c.kept, c.read, c.half, c.carry = p.kept, p.read, p.half, p.carry
-		c.state, c.seen = p.state, p.seen
-		if size := c.last.size; size < p.seen {
-			f.led.Lost += p.seen - size
-			c.seen = size
-		}
-		if c.rewind() != nil {
-			c.stuck = true // it was readable a moment ago; what it holds is counted as lost
-		}
+		f.inherit(copies[0], p)
 		f.led.Gaps[GapTruncated]++
 		f.parts = slices.Insert(f.parts, i, copies...)
 	} else {
@@ -315,6 +306,20 @@ func (f *Follower) truncated(i int) {
 	p.half, p.tail, p.carry, p.sum = nil, nil, 0, 0
 	p.state = lineState{Enc: f.encoding()}
 	p.quiet = f.now
+}
+
+// inherit gives a copy the place and the account of the part whose bytes it
+// holds. The caller holds the lock.
+func (f *Follower) inherit(c, p *part) {
+	c.kept, c.read, c.half, c.carry = p.kept, p.read, p.half, p.carry
+	c.state, c.seen = p.state, p.seen
+	if size := c.last.size; size < p.seen {
+		f.led.Lost += p.seen - size
+		c.seen = size
+	}
+	if c.rewind() != nil {
+		c.stuck = true // it was readable a moment ago; what it holds is counted as lost
+	}
 }
 
 func (f *Follower) encoding() encoding {
