@@ -88,6 +88,7 @@ type world struct {
 	saveLines int
 	saveKnown map[*box]knowledge
 	saveAcks  map[*row]bool
+	saveBase  int64
 	began     bool
 }
 
@@ -628,7 +629,7 @@ func (w *world) opSave() {
 	data, err := w.f.Save()
 	w.must(err)
 	w.save, w.saveLines = data, len(w.r.lines)
-	w.saveKnown = maps.Clone(w.known)
+	w.saveKnown, w.saveBase = maps.Clone(w.known), w.gapBase
 	w.saveAcks = map[*row]bool{}
 	for _, r := range w.rows {
 		w.saveAcks[r] = r.acked
@@ -681,7 +682,7 @@ func (w *world) opStop(kill bool) {
 		w.fail("load: %v", err)
 	}
 	w.f = f
-	w.gapBase = min(w.gapBase, w.gapTotal())
+	w.gapBase = min(w.saveBase, w.gapTotal())
 	w.looks += 10
 	w.logf("start")
 	w.look()
