@@ -624,7 +624,7 @@ func (f *Follower) refind(p *part) bool {
 	if p.role != live && p.id.Birth == 0 && p.sum == 0 {
 		return false // nothing was read of it and nothing can tell it from another
 	}
-	if st, err := statPath(p.path); err == nil && st.id.same(p.id) && !packed(p.path) {
+	if st, err := statPath(p.path); err == nil && st.id.same(p.id) && p.still(found{p.path, st}) && !packed(p.path) {
 		f.reopen(p)
 		return true
 	}
