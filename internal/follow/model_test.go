@@ -371,6 +371,7 @@ func (w *world) truncate() {
 		text := w.partial.text + "\n"
 		for i := range text {
 			w.allowed[strings.TrimSuffix(text[i:], "\n")] = true
+			w.allowed[text[:i]] = true // and its first half, when the copy is closed
 		}
 	}
 }
