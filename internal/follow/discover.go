@@ -301,14 +301,16 @@ func (f *Follower) between(was *part, now found) []found {
 			if s.size > f.placeIn(s) {
 				mid = append(mid, s) // late lines in a file that we had finished with
 			}
-		case s.stat.before(mark) || s.id.Birth > now.id.Birth:
-			// An earlier rotation, or made since the name was taken.
+		case s.stat.before(mark) && !packedName(s.path):
+			// An earlier rotation.
 		case packed(s.path):
+			// It keeps the time of what it holds, but not the birth.
 			if s.id.Birth == 0 || s.id.Birth >= mark.mtime {
 				packs++
 				own = own || mayHold(s.path, was)
 			}
-		case f.copyOf(s, was):
+		case s.id.Birth > now.id.Birth || f.copyOf(s, was):
+			// Made since the name was taken, or by a backup.
 		default:
 			mid = append(mid, s)
 		}

@@ -90,6 +90,7 @@ type world struct {
 	saveAcks  map[*row]bool
 	saveBase  int64
 	began     bool
+	packs     map[uint64]int64
 }
 
 func (w *world) logf(format string, a ...any) { w.log = append(w.log, fmt.Sprintf(format, a...)) }
@@ -122,8 +123,8 @@ func (w *world) seen(s *stat) {
 		if s.dir {
 			s.mtime = w.clock
 		} else if w.births {
-			s.id.Birth = w.clock
-			s.mtime = w.clock
+			s.id.Birth = w.packs[s.id.Ino]
+			s.mtime = s.id.Birth
 		}
 		return
 	}
@@ -322,6 +323,9 @@ func (w *world) opPack() {
 	for _, b := range w.all {
 		if b.name == "app.log.1" && b != w.writer {
 			w.must(os.WriteFile(w.path("app.log.1.gz"), binary.LittleEndian.AppendUint32([]byte("\x1f\x8b\x08\x00garbage\nmore\n"), uint32(b.size)), 0o644))
+			if st, err := sysStatPath(w.path("app.log.1.gz")); err == nil {
+				w.packs[st.id.Ino] = w.tick()
+			}
 			w.remove(b)
 			w.reap(b)
 			w.logf("pack seq %d", b.seq)
@@ -723,7 +727,7 @@ var worlds sync.Map
 func runSchedule(t *testing.T, dir string, seed uint64) {
 	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), dir: dir, boxes: map[uint64]*box{},
 		keep: 1 + int(seed%4), now: time.Unix(1e9, 0), clock: 1e15, r: &recorder{},
-		known: map[*box]knowledge{}, allowed: map[string]bool{}}
+		known: map[*box]knowledge{}, allowed: map[string]bool{}, packs: map[uint64]int64{}}
 	w.births = seed%3 > 0
 	w.must(os.MkdirAll(w.path(""), 0o755))
 	seen = w.seen
