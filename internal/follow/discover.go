@@ -398,7 +398,7 @@ func (f *Follower) findCopies(p *part) []*part {
 		if s.id.same(p.id) || s.size < p.read || packed(s.path) {
 			continue
 		}
-		if slices.ContainsFunc(f.parts, func(q *part) bool { return q.id.same(s.id) }) {
+		if slices.ContainsFunc(f.parts, func(q *part) bool { return q.file != nil && q.id.same(s.id) }) {
 			continue
 		}
 		c := &part{id: s.id, path: s.path, dir: dir, role: dead, read: p.read, tail: p.tail, sum: p.sum, last: s.stat, quiet: f.now}
