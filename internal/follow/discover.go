@@ -356,7 +356,7 @@ func (f *Follower) resolvedDir(path string) string {
 // copyOf says whether s holds the same bytes as our part, as far as both go: a
 // copy that a backup or copytruncate made, and no part of the stream.
 func (f *Follower) copyOf(s found, p *part) bool {
-	if p.file == nil || s.size == 0 || p.read == 0 {
+	if s.size == 0 || p.read == 0 {
 		return false
 	}
 	file, err := openFile(s.path)
@@ -372,6 +372,12 @@ func (f *Follower) copyOf(s found, p *part) bool {
 	}
 	if end == p.read && len(p.tail) == int(w) {
 		return bytes.Equal(a, p.tail)
+	}
+	if end == p.read && p.sum != 0 {
+		return checksum(a) == p.sum
+	}
+	if p.file == nil {
+		return false
 	}
 	if _, err := p.file.ReadAt(b, end-w); err != nil {
 		return false
