@@ -222,15 +222,12 @@ func (f *Follower) rotated(s found) {
 // identity and not shorter than it was. Its place is where we left it; whether
 // the bytes before it are the same is seen when it is read.
 func (f *Follower) recall(s found) *part {
-	i := slices.IndexFunc(f.done, func(p *part) bool { return p.id.same(s.id) })
+	i := f.past(s)
 	if i < 0 {
 		return nil
 	}
 	p := f.done[i]
 	f.done = slices.Delete(f.done, i, i+1)
-	if !p.still(s) {
-		return nil // its number was used again
-	}
 	p.path, p.quiet, p.last = s.path, f.now, stat{}
 	return p
 }
@@ -238,7 +235,12 @@ func (f *Follower) recall(s found) *part {
 // known says whether the file is one of ours. An inode number alone is no
 // proof, for a finished file may be gone and its number used again.
 func (f *Follower) known(s found) bool {
-	return f.open(s.id) || slices.ContainsFunc(f.done, func(p *part) bool { return p.id.same(s.id) && p.still(s) })
+	return f.open(s.id) || f.past(s) >= 0
+}
+
+// past is the index in done of the file that s shows, or -1.
+func (f *Follower) past(s found) int {
+	return slices.IndexFunc(f.done, func(p *part) bool { return p.id.same(s.id) && p.still(s) })
 }
 
 // open says whether the file is one of those being read.
@@ -248,10 +250,8 @@ func (f *Follower) open(id ident) bool {
 
 // placeIn is how far a finished file was read.
 func (f *Follower) placeIn(s found) int64 {
-	for _, p := range f.done {
-		if p.id.same(s.id) {
-			return p.read
-		}
+	if i := f.past(s); i >= 0 {
+		return f.done[i].read
 	}
 	return s.size
 }
@@ -486,7 +486,7 @@ func (f *Follower) meet(s found) {
 		f.parts[i].path = s.path
 		return
 	}
-	if i := slices.IndexFunc(f.done, func(p *part) bool { return p.id.same(s.id) }); i >= 0 {
+	if i := f.past(s); i >= 0 {
 		p := f.done[i]
 		p.path = s.path
 		if s.size == p.read && (s.mtime == p.last.mtime || s.size == 0) {
