@@ -90,6 +90,8 @@ type world struct {
 	saveAcks  map[*row]bool
 	saveBase  int64
 	began     bool
+	blank     bool // the follower has no file in mind
+	saveBlank bool
 	packs     map[uint64]int64
 }
 
@@ -176,7 +178,7 @@ func (w *world) remove(b *box) {
 // release is called when nobody can reach a deleted box any more.
 func (w *world) release(b *box) {
 	if !b.destroyed {
-		if k, ok := w.known[b]; (!ok || !w.births && k.size == 0) && (b.bare || len(w.known) == 0) {
+		if k, ok := w.known[b]; (!ok || !w.births && k.size == 0) && (b.bare || len(w.known) == 0 || w.blank) {
 			// It came and went unseen, and left no trace in any name.
 			for _, r := range w.rows {
 				r.exempt = r.exempt || r.box == b
@@ -545,6 +547,7 @@ func (w *world) look() {
 		}
 	}
 	w.began = true
+	w.blank = len(w.f.parts) == 0 && w.f.gone == nil
 	w.logf("look %d: %d lines out", w.looks, len(w.r.lines))
 	pending := int64(0)
 	for _, p := range w.f.parts {
@@ -634,6 +637,7 @@ func (w *world) opSave() {
 	data, err := w.f.Save()
 	w.must(err)
 	w.save, w.saveLines = data, len(w.r.lines)
+	w.saveBlank = w.blank
 	w.saveKnown, w.saveBase = maps.Clone(w.known), w.gapBase
 	w.saveAcks = map[*row]bool{}
 	for _, r := range w.rows {
@@ -651,6 +655,7 @@ func (w *world) opStop(kill bool) {
 	w.logf("stop, kill %v", kill)
 	w.f.Close()
 	w.f.parts = nil
+	w.blank = w.saveBlank
 	w.r.lines = w.r.lines[:w.saveLines]
 	w.known = maps.Clone(w.saveKnown)
 	out := w.out()
