@@ -114,7 +114,7 @@ func packed(path string) bool {
 // know better.
 func mayHold(path string, p *part) bool {
 	st, err := p.statOpen()
-	if err != nil {
+	if err != nil || st.size == 0 {
 		return false
 	}
 	file, err := openFile(path)
