@@ -425,19 +425,18 @@ func (f *Follower) findCopies(p *part) []*part {
 	if first == nil {
 		return nil
 	}
-	// Copies of later generations. If the file has lost its name since, what was
-	// made later may as well be a file that is written on.
-	out, r := []*part{first}, old
-	if st, err := statPath(p.path); err == nil && st.id.same(p.id) {
-		r = dead
+	out := []*part{first}
+	if st, err := statPath(p.path); err != nil || !st.id.same(p.id) {
+		return out // it has lost its name since: what is younger was found by that
 	}
+	// Copies of later generations, if there were several truncations.
 	slices.Reverse(all) // oldest first
 	for _, s := range all {
 		if s.id.same(p.id) || s.id.same(at.id) || packed(s.path) || !f.isRotated(filepath.Base(s.path), base) {
 			continue
 		}
 		if at.id.Birth != 0 && s.id.Birth > at.id.Birth && !f.known(s) {
-			out = append(out, &part{id: s.id, path: s.path, dir: dir, role: r, quiet: f.now, state: lineState{Enc: f.encoding()}})
+			out = append(out, &part{id: s.id, path: s.path, dir: dir, role: dead, quiet: f.now, state: lineState{Enc: f.encoding()}})
 		}
 	}
 	return out
