@@ -146,19 +146,13 @@ func (f *Follower) toEnd(p *part, size int64) error {
 		p.close()
 		return err
 	}
-	nl := []byte("\n")
-	switch p.state.Enc {
-	case utf16le:
-		nl = []byte("\n\x00")
-	case utf16be:
-		nl = []byte("\x00\n")
-	}
-	p.state.Cut = !bytes.HasSuffix(p.tail, nl)
+	p.state.Cut = !p.atLineEnd()
 	return nil
 }
 
 // discover finds out which files make the stream by now.
 func (f *Follower) discover() error {
+	f.fresh = stat{}
 	if f.spec.Path == "" {
 		return f.discoverDir()
 	}
@@ -172,6 +166,7 @@ func (f *Follower) discover() error {
 	p := f.livePart()
 	if p != nil && p.id.same(st.id) {
 		p.path = f.spec.Path
+		f.fresh = st
 		return nil
 	}
 	f.lock.Lock()
@@ -645,9 +640,6 @@ func (f *Follower) refind(p *part) bool {
 	for _, s := range all {
 		if s.id.same(p.id) && p.still(s) && !packed(s.path) {
 			p.path = s.path
-			if p.role == live {
-				p.role = old
-			}
 			f.reopen(p)
 			return true
 		}

@@ -105,10 +105,13 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 			f.blind(p, nil)
 		}
 	}
-	st, err := statFile(p.file)
-	if err != nil {
-		p.stuck = true
-		return 0, err
+	st := f.fresh
+	if p.role != live || !st.regular || st.id != p.id {
+		var err error
+		if st, err = statFile(p.file); err != nil {
+			p.stuck = true
+			return 0, err
+		}
 	}
 	changed := st.mtime != p.last.mtime || st.ctime != p.last.ctime || st.size != p.last.size
 	p.last = st
@@ -149,6 +152,9 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 		if err := p.attend(); err != nil {
 			return 0, errTruncated
 		}
+		f.lock.Lock()
+		p.state.Cut = !p.atLineEnd()
+		f.lock.Unlock()
 	}
 	if left <= 0 {
 		return 0, nil
@@ -368,14 +374,18 @@ func (f *Follower) skip(p *part) bool {
 	if drop <= 0 {
 		return false
 	}
+	if to, ok := nextData(p.file, p.read); ok && len(p.half) == 0 {
+		// What looks like a flood is a hole, which costs nothing.
+		f.jump(p, min(to, p.seen))
+		return true
+	}
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	f.led.Storm = true
+	f.led.Storm, f.stormAt = true, f.now
 	f.led.Skipped += p.read + drop - p.kept + int64(p.carry)
 	p.read += drop
 	p.kept = p.read
 	p.half, p.carry = nil, 0
-	p.state.Cut, p.state.Begun = true, p.state.Begun || p.read > 0
 	f.split.gap(GapSkipped)
 	return true
 }
@@ -421,7 +431,7 @@ func (f *Follower) account() {
 			l.LagSeconds = f.now.Sub(at).Seconds()
 		}
 	}
-	if l.Storm && unread <= f.spec.LagBytes/4 && time.Duration(l.LagSeconds*1e9) <= f.spec.LagAge/4 {
+	if l.Storm && f.now.Sub(f.stormAt) >= stormHold && unread <= f.spec.LagBytes/4 && time.Duration(l.LagSeconds*1e9) <= f.spec.LagAge/4 {
 		l.Storm = false
 	}
 	if !f.caughtUp && f.begun && consumed >= f.backlog {

@@ -567,7 +567,7 @@ func (w *world) look() {
 	first := map[*box]bool{}
 	for _, r := range w.rows {
 		n := out[r.text]
-		if k, ok := w.known[r.box]; ok && r.epoch == r.box.epoch && (r.epoch >= k.epoch+2 || k.size == 0 && r.epoch > k.epoch) && !first[r.box] {
+		if k, ok := w.known[r.box]; ok && r.epoch == r.box.epoch && (r.epoch >= k.epoch+2 || k.size == 0) && !first[r.box] {
 			// Truncated twice between two looks: if the first copy ends in half a
 			// line, this one is taken for its other half. Nobody can know.
 			first[r.box] = true

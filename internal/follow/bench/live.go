@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/follow"
@@ -30,7 +31,11 @@ func live(args []string) {
 		wg.Go(func() { fs[i].Run(ctx, pacer, func(err error) { fmt.Fprintln(os.Stderr, err) }) })
 	}
 	if seconds > 0 {
+		time.Sleep(4 * time.Second) // until the pace is that of rest
+		before := processCPU()
 		time.Sleep(time.Duration(seconds) * time.Second)
+		spent := processCPU() - before
+		fmt.Printf("at rest: %.3f %% of a core\n", 100*spent.Seconds()/float64(seconds))
 	} else {
 		bufio.NewScanner(os.Stdin).Scan()
 	}
@@ -127,4 +132,10 @@ func splitLines(s string) (out []string) {
 		out = append(out, sc.Text())
 	}
 	return out
+}
+
+func processCPU() time.Duration {
+	var u syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
