@@ -173,6 +173,7 @@ type Follower struct {
 	caughtUp  bool
 	fresh     stat      // what the look at the name told of the live file
 	marks     []mark    // when how much was written, for the lag in seconds
+	stormAt   time.Time // of the last skip
 	now       time.Time // of the look that is under way
 	lastLine  time.Time
 	buf       *buffer
