@@ -148,7 +148,13 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 		p.seen = st.size
 		f.lock.Unlock()
 	}
-	if f.skip(p) {
+	if drop := f.excess(p); drop > 0 {
+		// Skipping moves our place, and with it the bytes by which a truncation
+		// would be seen: look first.
+		if same, err := p.intact(); err != nil || !same {
+			return 0, cmp.Or(err, errTruncated)
+		}
+		f.skip(p, drop)
 		if err := p.attend(); err != nil {
 			return 0, errTruncated
 		}
@@ -344,12 +350,12 @@ func (f *Follower) unread() int64 {
 	return n
 }
 
-// skip drops whole blocks of a part when reading has fallen behind its limits,
-// and says whether it did. It goes back to half the limit at once, so that
+// excess is how many bytes of a part are to be skipped because reading has
+// fallen behind its limits. It goes back to half the limit at once, so that
 // there is one large gap rather than many small ones.
-func (f *Follower) skip(p *part) bool {
+func (f *Follower) excess(p *part) int64 {
 	if !f.caughtUp && f.led.Written <= f.backlog {
-		return false // the backlog of the start is read whole
+		return 0 // the backlog of the start is read whole
 	}
 	behind := f.unread()
 	consumed := f.led.Written - behind
@@ -371,13 +377,15 @@ func (f *Follower) skip(p *part) bool {
 	if drop < p.seen-p.read {
 		drop -= drop % blockSize
 	}
-	if drop <= 0 {
-		return false
-	}
+	return max(drop, 0)
+}
+
+// skip drops so many bytes.
+func (f *Follower) skip(p *part, drop int64) {
 	if to, ok := nextData(p.file, p.read); ok && len(p.half) == 0 {
 		// What looks like a flood is a hole, which costs nothing.
 		f.jump(p, min(to, p.seen))
-		return true
+		return
 	}
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -387,7 +395,6 @@ func (f *Follower) skip(p *part) bool {
 	p.kept = p.read
 	p.half, p.carry = nil, 0
 	f.split.gap(GapSkipped)
-	return true
 }
 
 // since is when the byte behind the first n was first seen.

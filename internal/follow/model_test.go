@@ -3,15 +3,14 @@ package follow
 import (
 	"bytes"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -98,9 +97,6 @@ type world struct {
 func (w *world) logf(format string, a ...any) { w.log = append(w.log, fmt.Sprintf(format, a...)) }
 
 func (w *world) fail(format string, a ...any) {
-	if os.Getenv("DBG") != "" {
-		w.dump()
-	}
 	w.t.Helper()
 	w.t.Fatalf("%s\nschedule:\n%s\nledger %+v", fmt.Sprintf(format, a...), strings.Join(w.log, "\n"), w.f.led)
 }
@@ -726,9 +722,6 @@ func (w *world) step(running bool) {
 	}
 }
 
-var worldLock sync.RWMutex
-var worlds sync.Map
-
 func runSchedule(t *testing.T, dir string, seed uint64) {
 	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), dir: dir, boxes: map[uint64]*box{},
 		keep: 1 + int(seed%4), now: time.Unix(1e9, 0), clock: 1e15, r: &recorder{},
@@ -766,15 +759,19 @@ func runSchedule(t *testing.T, dir string, seed uint64) {
 	}
 }
 
+var (
+	schedules = flag.Int("schedules", 1200, "how many random schedules TestSchedules plays; make check plays 10000")
+	firstSeed = flag.Uint64("seed", 0, "the first schedule")
+)
+
 func TestSchedules(t *testing.T) {
 	defer func() { seen = nil }()
-	n := uint64(3000)
+	n := uint64(*schedules)
 	if testing.Short() {
-		n = 300
+		n = min(n, 200)
 	}
 	dir := t.TempDir()
-	runtime.GC()
-	for seed := range n {
+	for seed := *firstSeed; seed < *firstSeed+n; seed++ {
 		runSchedule(t, dir, seed)
 	}
 }
