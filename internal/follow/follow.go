@@ -127,6 +127,8 @@ const (
 	rescan = 5 * time.Second
 	// maxLook bounds what one Look reads, so that the loop keeps its budget.
 	maxLook = 4 << 20
+	// stormHold is how long storm mode is shown at least: a scrape is to see it.
+	stormHold = 15 * time.Second
 	// maxDone is how many finished files are remembered.
 	maxDone = 4096
 )
@@ -170,7 +172,9 @@ type Follower struct {
 	backlog   int64 // written at the first look; caught up when so much is consumed
 	caughtUp  bool
 	continued bool      // the state that was loaded had caught up once
+	fresh     stat      // what the look at the name told of the live file
 	marks     []mark    // when how much was written, for the lag in seconds
+	stormAt   time.Time // of the last skip
 	now       time.Time // of the look that is under way
 	lastLine  time.Time
 	buf       *buffer
