@@ -15,7 +15,7 @@ var (
 	info = &metric.Family{
 		Name: "target_info", Kind: metric.Gauge, Source: "/proc, settings files, hsperfdata",
 		Help:   "What the server is: its kind, its version, its Java, its base folder. Always 1.",
-		Labels: []string{"kind", "version", "jdk", "jdk_vendor", "vm", "base", "pid"},
+		Labels: []string{"kind", "version", "jdk", "jdk_vendor", "vm", "base"},
 	}
 	restarts = &metric.Family{
 		Name: "target_restarts_total", Kind: metric.Counter, Source: "/proc/PID/stat",
@@ -41,15 +41,10 @@ var (
 		Help:   "How many connections may wait in the accept queue, as configured; the kernel may cut it to net.core.somaxconn.",
 		Labels: []string{"port"},
 	}
-	blindness = &metric.Family{
-		Name: "sidecar_source_blind", Kind: metric.Gauge, Source: "discovery",
-		Help:   "1 for what can't be seen of the server as things stand: a right is missing, or the fact is not there.",
-		Labels: []string{"source", "reason"},
-	}
 )
 
 // Metrics are all families of discovery.
-var Metrics = []*metric.Family{up, info, restarts, findings, connectorInfo, maxConns, acceptCount, blindness}
+var Metrics = []*metric.Family{up, info, restarts, findings, connectorInfo, maxConns, acceptCount}
 
 // WriteTo puts a target's figures into its Set. The caller holds the lock, and
 // calls Begin before and Sweep after it when the Set holds nothing else.
@@ -61,7 +56,7 @@ func (e *Entry) WriteTo(s *metric.Set) {
 	}
 	t := e.Target
 	s.Gauge(up).Set(1)
-	s.Gauge(info, string(t.Kind), t.Version, t.JDK.Version, t.JDK.Vendor, t.JDK.VM, clean(t.Base, 200), strconv.Itoa(t.Process.PID)).Set(1)
+	s.Gauge(info, string(t.Kind), t.Version, t.JDK.Version, t.JDK.Vendor, t.JDK.VM, clean(t.Base, 200)).Set(1)
 	for _, f := range t.Findings {
 		s.Gauge(findings, f.ID).Set(1)
 	}
@@ -76,9 +71,6 @@ func (e *Entry) WriteTo(s *metric.Set) {
 		if c.AcceptCount > 0 {
 			s.Gauge(acceptCount, port).Set(float64(c.AcceptCount))
 		}
-	}
-	for _, b := range t.Blind {
-		s.Gauge(blindness, b.Source, b.Reason).Set(1)
 	}
 }
 

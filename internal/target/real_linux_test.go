@@ -117,7 +117,7 @@ func TestRealJVM(t *testing.T) {
 			if p := s.procs[cmd.Process.Pid]; !p.perf.mapped {
 				t.Error("the mapped hsperfdata was not seen")
 			}
-			seen := s.read(cmd.Process.Pid, statLine{comm: "java", startTicks: x.Process.StartTicks}, &process{})
+			seen := s.read(cmd.Process.Pid, statLine{comm: "java", startTicks: x.Process.StartTicks}, &process{}, time.Now())
 			if !slices.ContainsFunc(seen.listeners, func(l listener) bool { return fmt.Sprint(l.port) == port }) {
 				t.Errorf("port %s is not among %v", port, seen.listeners)
 			}
