@@ -68,7 +68,7 @@ func pool(name string) string { return fmt.Sprintf("the pool %q", name) }
 func withoutDuration(a AccessLog, v tomcatVersion) string {
 	switch a.Format {
 	case "jetty-ncsa":
-		return fmt.Sprintf("the request log %s has no duration: add <Set name=\"logLatency\">true</Set> to it in jetty-requestlog.xml", a.Name)
+		return fmt.Sprintf("the request log %s has no duration: set jetty.requestlog.loglatency=true in start.ini", a.Name)
 	case "jetty":
 		return fmt.Sprintf("the request log %s has no duration: set jetty.requestlog.formatString=%s %%D in start.ini", a.Name, a.Pattern)
 	case "w3c":

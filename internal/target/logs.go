@@ -146,11 +146,13 @@ func (b *builder) outputs() {
 			return
 		}
 	}
-	if len(b.fds) == 0 {
+	if len(b.fds) == 0 && !b.fdsDenied {
 		return
 	}
 	what := "not open"
 	switch {
+	case b.fdsDenied:
+		what = "not visible for lack of rights"
 	case strings.HasPrefix(elsewhere, "pipe:"):
 		what = "a pipe, whose lines belong to its reader"
 	case strings.HasPrefix(elsewhere, "socket:"):
@@ -160,18 +162,21 @@ func (b *builder) outputs() {
 	case elsewhere != "":
 		what = clean(elsewhere, 80)
 	}
-	reason := "stdout_is_pipe"
-	if elsewhere == "/dev/null" {
+	reason, needs := "stdout_is_pipe", ""
+	switch {
+	case b.fdsDenied:
+		reason, needs = "no_permission", "CAP_SYS_PTRACE, or the user of the process"
+	case elsewhere == "/dev/null":
 		reason = "stdout_is_null"
 	}
 	for i := range b.t.AppLogs {
 		if b.t.AppLogs[i].Role == "copy" {
 			b.t.AppLogs[i].Role, b.t.AppLogs[i].Incomplete = "primary", true
-			b.blind("applog", reason, "", "standard output is %s: %s is read instead, in which raw lines of the JVM and of programs may be missing", what, b.t.AppLogs[i].Name)
+			b.blind("applog", reason, needs, "standard output is %s: %s is read instead, in which raw lines of the JVM and of programs may be missing", what, b.t.AppLogs[i].Name)
 			return
 		}
 	}
-	b.blind("applog", reason, "", "standard output is %s, and no log of the server's own stands in for it", what)
+	b.blind("applog", reason, needs, "standard output is %s, and no log of the server's own stands in for it", what)
 }
 
 func roleOrder(a AppLog) int {
