@@ -15,7 +15,7 @@ var (
 	info = &metric.Family{
 		Name: "target_info", Kind: metric.Gauge, Source: "/proc, settings files, hsperfdata",
 		Help:   "What the server is: its kind, its version, its Java, its base folder. Always 1.",
-		Labels: []string{"kind", "version", "jdk", "jdk_vendor", "vm", "base", "pid"},
+		Labels: []string{"kind", "version", "jdk", "jdk_vendor", "vm", "base"},
 	}
 	restarts = &metric.Family{
 		Name: "target_restarts_total", Kind: metric.Counter, Source: "/proc/PID/stat",
@@ -46,7 +46,7 @@ func (e *Entry) WriteTo(s *metric.Set) {
 	}
 	t := e.Target
 	s.Gauge(up).Set(1)
-	s.Gauge(info, string(t.Kind), t.Version, t.JDK.Version, t.JDK.Vendor, t.JDK.VM, clean(t.Base, 200), strconv.Itoa(t.Process.PID)).Set(1)
+	s.Gauge(info, string(t.Kind), t.Version, t.JDK.Version, t.JDK.Vendor, t.JDK.VM, clean(t.Base, 200)).Set(1)
 	for _, f := range t.Findings {
 		s.Gauge(findings, f.ID).Set(1)
 	}
