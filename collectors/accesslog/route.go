@@ -166,17 +166,18 @@ func (r *router) number(rec *Record) (n int, full bool) {
 // cutParameters drops ;jsessionid=… from every segment.
 func (r *router) cutParameters(path []byte, i int) []byte {
 	out := append(r.cut[:0], path[:i]...)
-	skip := true
-	for _, c := range path[i:] {
-		switch c {
-		case ';':
-			skip = true
-		case '/':
-			skip = false
+	for path = path[i:]; ; {
+		i = bytes.IndexByte(path, '/')
+		if i < 0 {
+			break
 		}
-		if !skip {
-			out = append(out, c)
+		path = path[i:]
+		if i = bytes.IndexByte(path, ';'); i < 0 {
+			out = append(out, path...)
+			break
 		}
+		out = append(out, path[:i]...)
+		path = path[i:]
 	}
 	r.cut = out
 	return out
@@ -189,45 +190,35 @@ func (r *router) folded(path []byte) []byte {
 	if len(path) > longest {
 		path = path[:longest]
 	}
-	p := 0
-	var out []byte
-	changed := false
-	for p < len(path) {
-		// path[p] is a slash, or the path begins without one (OPTIONS *).
-		s := p
-		if path[p] == '/' {
-			s++
-		}
-		e := s
-		var kinds charKinds
-		for e < len(path) && path[e] != '/' {
-			kinds |= kindOf[path[e]]
-			e++
+	out := r.buf[:0]
+	done := 0  // the bytes of path that are in out
+	start := 0 // of the segment
+	var kinds charKinds
+	for i, c := range path {
+		k := kindOf[c]
+		kinds |= k
+		if k&kindSlash == 0 {
+			continue
 		}
 		if kinds&kindDigit != 0 {
-			if n := idLen(path[s:e], kinds); n > 0 {
-				if !changed {
-					changed = true
-					out = append(r.buf[:0], path[:s]...)
-				} else {
-					out = append(out, path[p:s]...)
-				}
-				out = append(out, "{id}"...)
-				out = append(out, path[s+n:e]...)
-				p = e
-				continue
+			if n := idLen(path[start:i], kinds&^kindSlash); n > 0 {
+				out = append(append(out, path[done:start]...), "{id}"...)
+				done = start + n
 			}
 		}
-		if changed {
-			out = append(out, path[p:e]...)
-		}
-		p = e
+		start, kinds = i+1, 0
 	}
-	if !changed {
+	if kinds&kindDigit != 0 {
+		if n := idLen(path[start:], kinds); n > 0 {
+			out = append(append(out, path[done:start]...), "{id}"...)
+			done = start + n
+		}
+	}
+	if done == 0 {
 		return path
 	}
-	r.buf = out
-	return out
+	r.buf = append(out, path[done:]...)
+	return r.buf
 }
 
 type charKinds uint8
@@ -238,6 +229,7 @@ const (
 	kindAlpha           // other letters
 	kindDash
 	kindDot
+	kindSlash
 	kindOdd
 )
 
@@ -254,6 +246,8 @@ var kindOf = func() (t [256]charKinds) {
 			t[c] = kindDash
 		case b == '.':
 			t[c] = kindDot
+		case b == '/':
+			t[c] = kindSlash
 		default:
 			t[c] = kindOdd
 		}
