@@ -37,15 +37,32 @@ func TestNativeIndex(t *testing.T) {
 	check(math.MaxFloat64)
 }
 
-func BenchmarkObserve(b *testing.B) {
-	h := NewHist(LatencyBuckets)
-	r := rand.New(rand.NewPCG(1, 1))
-	values := make([]float64, 4096)
-	for i := range values {
-		values[i] = .004 * math.Exp(1.1*r.NormFloat64())
-	}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		h.Observe(values[i&4095])
+// TestClassicBucket holds the short way to a classic bucket against the walk.
+func TestClassicBucket(t *testing.T) {
+	for _, upper := range [][]float64{LatencyBuckets, {1}, {.5, .5000001, 1e6}, {}, {0, 1}, {-1, 0, 1}} {
+		h := NewHist(upper)
+		check := func(v float64) {
+			want := 0
+			for want < len(upper) && v > upper[want] {
+				want++
+			}
+			clear(h.classic)
+			h.Observe(v)
+			if h.classic[want] != 1 {
+				t.Errorf("%v in %v: %v, want bucket %d", v, upper, h.classic, want)
+			}
+		}
+		for _, u := range upper {
+			check(u)
+			check(math.Nextafter(u, math.Inf(-1)))
+			check(math.Nextafter(u, math.Inf(1)))
+		}
+		r := rand.New(rand.NewPCG(1, 1))
+		for range 20000 {
+			check(math.Exp(r.Float64()*60 - 30))
+		}
+		for _, v := range []float64{0, -1, 1e-12, math.Inf(1), math.MaxFloat64} {
+			check(v)
+		}
 	}
 }
