@@ -18,6 +18,7 @@ type router struct {
 	patterns []route
 	prefixes []string
 	fold     bool
+	plain    bool // fold, and nothing else
 	max      int
 	byName   map[string]int
 	names    []string
@@ -93,7 +94,7 @@ func (r *route) match(path []byte) bool {
 			return false
 		}
 	}
-	return path == nil || r.rest
+	return (path == nil) != r.rest
 }
 
 func newRouter(c Routes) *router {
@@ -117,6 +118,7 @@ func newRouter(c Routes) *router {
 		r.add(p)
 	}
 	r.firstAdd = len(r.names)
+	r.plain = r.fold && r.firstAdd == numReserved
 	return r
 }
 
@@ -132,6 +134,13 @@ func (r *router) add(name string) int {
 // number finds the route of a path. full says that it would have had one of its
 // own, had there been room.
 func (r *router) number(rec *Record) (n int, full bool) {
+	if r.plain {
+		// The usual request needs no splitting: the fold itself stops at the
+		// query.
+		if target := rec.usualTarget(); target != nil {
+			return r.known(r.folded(target))
+		}
+	}
 	rec.Split()
 	if rec.Nameless || len(rec.Path) == 0 {
 		return numNone, false
@@ -153,7 +162,10 @@ func (r *router) number(rec *Record) (n int, full bool) {
 	if !r.fold {
 		return numOther, false
 	}
-	name := r.folded(path)
+	return r.known(r.folded(path))
+}
+
+func (r *router) known(name []byte) (n int, full bool) {
 	if n, ok := r.byName[string(name)]; ok {
 		return n, false
 	}
@@ -183,42 +195,61 @@ func (r *router) cutParameters(path []byte, i int) []byte {
 	return out
 }
 
-// folded writes the path with {id} where a segment is one. The result is
-// r.buf, or the path itself where nothing was folded.
-func (r *router) folded(path []byte) []byte {
+// folded writes the path with {id} where a segment is one, without ;parameters,
+// up to its query. The result is r.buf, or a part of target where nothing was
+// changed.
+func (r *router) folded(target []byte) []byte {
 	const longest = 256 // of a label; what is longer shares its beginning
-	if len(path) > longest {
-		path = path[:longest]
+	if len(target) > longest {
+		target = target[:longest]
 	}
 	out := r.buf[:0]
-	done := 0  // the bytes of path that are in out
+	done := 0  // the bytes of target that are dealt with
 	start := 0 // of the segment
 	var kinds charKinds
-	for i, c := range path {
-		k := kindOf[c]
+	i := 0
+	for ; i < len(target); i++ {
+		k := kindOf[target[i]]
 		kinds |= k
-		if k&kindSlash == 0 {
+		if k&kindStop == 0 {
 			continue
 		}
 		if kinds&kindDigit != 0 {
-			if n := idLen(path[start:i], kinds&^kindSlash); n > 0 {
-				out = append(append(out, path[done:start]...), "{id}"...)
+			if n := idLen(target[start:i], kinds&^kindStop); n > 0 {
+				out = append(append(out, target[done:start]...), "{id}"...)
 				done = start + n
 			}
 		}
+		switch target[i] {
+		case '?':
+			target = target[:i]
+			kinds = 0
+		case ';':
+			out = append(out, target[done:i]...)
+			done = len(target)
+			if n := bytes.IndexAny(target[i:], "/?"); n >= 0 {
+				done = i + n
+			}
+			i = done - 1 // the slash or question mark is next
+			start, kinds = done, 0
+			continue
+		}
 		start, kinds = i+1, 0
 	}
-	if kinds&kindDigit != 0 {
-		if n := idLen(path[start:], kinds); n > 0 {
-			out = append(append(out, path[done:start]...), "{id}"...)
+	if kinds&kindDigit != 0 && start < len(target) {
+		if n := idLen(target[start:], kinds); n > 0 {
+			out = append(append(out, target[done:start]...), "{id}"...)
 			done = start + n
 		}
 	}
 	if done == 0 {
-		return path
+		return target
 	}
-	r.buf = append(out, path[done:]...)
-	return r.buf
+	if done < len(target) {
+		out = append(out, target[done:]...)
+	}
+	r.buf = out
+	return out
 }
 
 type charKinds uint8
@@ -229,8 +260,8 @@ const (
 	kindAlpha           // other letters
 	kindDash
 	kindDot
-	kindSlash
 	kindOdd
+	kindStop // what ends a segment: a slash, parameters, the query
 )
 
 var kindOf = func() (t [256]charKinds) {
@@ -246,8 +277,8 @@ var kindOf = func() (t [256]charKinds) {
 			t[c] = kindDash
 		case b == '.':
 			t[c] = kindDot
-		case b == '/':
-			t[c] = kindSlash
+		case b == '/' || b == ';' || b == '?':
+			t[c] = kindStop
 		default:
 			t[c] = kindOdd
 		}
