@@ -4,7 +4,6 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors/accesslog"
 	"github.com/jvm-sidecar/sidecar/collectors/applog"
 	"github.com/jvm-sidecar/sidecar/collectors/gclog"
-	"github.com/jvm-sidecar/sidecar/collectors/jvm"
 	"github.com/jvm-sidecar/sidecar/collectors/logdir"
 	"github.com/jvm-sidecar/sidecar/collectors/process"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
@@ -16,7 +15,6 @@ type Config struct {
 	Targets   target.Config    `yaml:"targets"`   // Which servers are watched, and what is to be corrected in what was found.
 	Limits    follow.Limits    `yaml:"limits"`    // What the sidecar may take from the machine.
 	Process   process.Config   `yaml:"process"`   // The room process.
-	JVM       jvm.Config       `yaml:"jvm"`       // The room jvm.
 	GCLog     gclog.Config     `yaml:"gclog"`     // The room gclog.
 	AccessLog accesslog.Config `yaml:"accesslog"` // The room accesslog.
 	AppLog    applog.Config    `yaml:"applog"`    // The room applog.
@@ -26,13 +24,13 @@ type Config struct {
 // Defaults are the settings where the file says nothing.
 func Defaults() Config {
 	return Config{
-		Targets:   target.Defaults(),
+		Targets:   target.DefaultConfig(),
 		Limits:    follow.DefaultLimits(),
-		Process:   process.Defaults(),
-		JVM:       jvm.Defaults(),
-		GCLog:     gclog.Defaults(),
+		Process:   process.DefaultConfig(),
+		GCLog:     gclog.DefaultConfig(),
 		AccessLog: accesslog.DefaultConfig(),
-		AppLog:    applog.Defaults(),
+		AppLog:    applog.DefaultConfig(),
+		LogDir:    logdir.DefaultConfig(),
 	}
 }
 
@@ -45,7 +43,6 @@ func (c *Config) Check() (key string, err error) {
 		{"targets", c.Targets.Check},
 		{"limits", c.Limits.Check},
 		{"process", c.Process.Check},
-		{"jvm", c.JVM.Check},
 		{"gclog", c.GCLog.Check},
 		{"accesslog", c.AccessLog.Check},
 		{"applog", c.AppLog.Check},

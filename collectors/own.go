@@ -11,16 +11,15 @@ import (
 // What the sidecar says of itself. Its process figures carry the prefix
 // sidecar_, because a bare process_* on this endpoint is the JVM's.
 var (
-	buildInfo      = &metric.Family{Name: "sidecar_build_info", Kind: metric.Gauge, Labels: []string{"version", "goversion"}, Help: "The sidecar's version; the value is always 1.", Source: "build"}
-	sourceUp       = &metric.Family{Name: "sidecar_source_up", Kind: metric.Gauge, Labels: []string{"target", "source"}, Help: "1 when the last look at this source of the target worked, 0 when it did not.", Source: "sidecar"}
-	sourceBlind    = &metric.Family{Name: "sidecar_source_blind", Kind: metric.Gauge, Labels: []string{"target", "source", "reason"}, Help: "1 for each lasting reason why a source can't be seen: a right is missing, or the fact is not there.", Source: "sidecar"}
-	sourceErrors   = &metric.Family{Name: "sidecar_source_errors_total", Kind: metric.Counter, Labels: []string{"target", "source", "reason"}, Help: "Looks at a source that failed, by reason.", Source: "sidecar"}
-	seriesRefused  = &metric.Family{Name: "sidecar_series_refused_total", Kind: metric.Counter, Labels: []string{"metric"}, Help: "Look-ups of a series that ended in the label value other, because the metric has as many series as it may.", Source: "sidecar"}
-	stale          = &metric.Family{Name: "sidecar_checkpoint_stale", Kind: metric.Gauge, Help: "1 while the checkpoint can't be written: after a restart, counting would go on from the last one that was.", Source: "sidecar"}
-	reloadGood     = &metric.Family{Name: "sidecar_config_reload_successful", Kind: metric.Gauge, Help: "1 when the last reload of the settings worked, 0 when the old settings stayed in force.", Source: "sidecar"}
-	reloadAt       = &metric.Family{Name: "sidecar_config_reload_timestamp_seconds", Kind: metric.Gauge, Help: "When the settings in force were loaded, in Unix time.", Source: "sidecar"}
-	tickSeconds    = &metric.Family{Name: "sidecar_tick_seconds", Kind: metric.Gauge, Help: "How long the last tick took: polling, checkpoint and snapshot.", Source: "sidecar"}
-	targetsRefused = &metric.Family{Name: "sidecar_targets_refused", Kind: metric.Gauge, Help: "JVMs on this machine beyond the 64 that are watched.", Source: "sidecar"}
+	buildInfo     = &metric.Family{Name: "sidecar_build_info", Kind: metric.Gauge, Labels: []string{"version", "goversion"}, Help: "The sidecar's version; the value is always 1.", Source: "build"}
+	sourceUp      = &metric.Family{Name: "sidecar_source_up", Kind: metric.Gauge, Labels: []string{"source"}, Help: "1 when the last look at this source of the target worked, 0 when it did not.", Source: "sidecar"}
+	sourceBlind   = &metric.Family{Name: "sidecar_source_blind", Kind: metric.Gauge, Labels: []string{"source", "reason"}, Help: "1 for each lasting reason why a source can't be seen: a right is missing, or the fact is not there.", Source: "sidecar"}
+	sourceErrors  = &metric.Family{Name: "sidecar_source_errors_total", Kind: metric.Counter, Labels: []string{"source", "reason"}, Help: "Looks at a source that failed, by reason.", Source: "sidecar"}
+	seriesRefused = &metric.Family{Name: "sidecar_series_refused_total", Kind: metric.Counter, Labels: []string{"metric"}, Help: "Look-ups of a series that ended in the label value other, because the metric has as many series as it may.", Source: "sidecar"}
+	stale         = &metric.Family{Name: "sidecar_checkpoint_stale", Kind: metric.Gauge, Help: "1 while the checkpoint can't be written: after a restart, counting would go on from the last one that was.", Source: "sidecar"}
+	reloadOK      = &metric.Family{Name: "sidecar_config_reload_successful", Kind: metric.Gauge, Help: "1 when the last reload of the settings worked, 0 when the old settings stayed in force.", Source: "sidecar"}
+	reloadAt      = &metric.Family{Name: "sidecar_config_reload_timestamp_seconds", Kind: metric.Gauge, Help: "When the settings in force were loaded, in Unix time.", Source: "sidecar"}
+	tickSeconds   = &metric.Family{Name: "sidecar_tick_seconds", Kind: metric.Gauge, Help: "How long the last tick took: polling, checkpoint and snapshot.", Source: "sidecar"}
 
 	ownCPU       = &metric.Family{Name: "sidecar_process_cpu_seconds_total", Kind: metric.Counter, Help: "CPU time of the sidecar itself.", Source: "/proc/self"}
 	ownRSS       = &metric.Family{Name: "sidecar_process_resident_memory_bytes", Kind: metric.Gauge, Help: "Resident memory of the sidecar itself.", Source: "/proc/self"}
@@ -31,7 +30,7 @@ var (
 	ownGoroutine = &metric.Family{Name: "sidecar_goroutines", Kind: metric.Gauge, Help: "Goroutines of the sidecar: one a followed file, and some.", Source: "Go runtime"}
 
 	ownMetrics = []*metric.Family{
-		buildInfo, sourceUp, sourceBlind, sourceErrors, seriesRefused, stale, reloadGood, reloadAt, tickSeconds, targetsRefused,
+		buildInfo, sourceUp, sourceBlind, sourceErrors, seriesRefused, stale, reloadOK, reloadAt, tickSeconds,
 		ownCPU, ownRSS, ownVirtual, ownFDs, ownMaxFDs, ownStarted, ownGoroutine,
 	}
 )

@@ -2,7 +2,6 @@ package collectors
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -27,8 +26,6 @@ type watch struct {
 	poller Poller
 	// blind says what the poller can't see, and why.
 	blind func() []target.Blind
-	every time.Duration // 0: each tick
-	next  time.Time
 
 	busy    atomic.Bool
 	failure atomic.Pointer[failure]
@@ -41,16 +38,15 @@ type saver interface {
 	Load([]byte) error
 }
 
-// pollAll calls every watch that is due and waits for them, no longer than
+// pollAll calls every watch and waits for them, no longer than
 // pollTime.
 func pollAll(ctx context.Context, watches []*watch, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, pollTime)
 	var wg sync.WaitGroup
 	for _, w := range watches {
-		if now.Before(w.next) || !w.busy.CompareAndSwap(false, true) {
+		if !w.busy.CompareAndSwap(false, true) {
 			continue
 		}
-		w.next = now.Add(w.every)
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -95,17 +91,11 @@ func errorReason(err error) string {
 	return "failed"
 }
 
-// save is the state of a poller that has one.
-func (w *watch) save() (json.RawMessage, error) {
-	s, ok := w.poller.(saver)
-	if !ok {
-		return nil, nil
-	}
-	return s.Save()
-}
+// key is where the checkpoint keeps the state of a poller that has one.
+func (w *watch) key(s *server) string { return s.name() + "/" + w.room }
 
-// state is the poller as a person sees it.
-func (w *watch) state() status.Source {
+// describe is the poller as a person sees it.
+func (w *watch) describe() status.Source {
 	out := status.Source{Name: w.room}
 	if w.blind != nil {
 		out.Blind = w.blind()

@@ -3,33 +3,23 @@ package collectors
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 	"github.com/jvm-sidecar/sidecar/internal/status"
+	"github.com/jvm-sidecar/sidecar/internal/target"
 )
-
-// saved is the whole checkpoint.
-type saved struct {
-	// FirstStart is when a sidecar first ran with this storage path. A log that
-	// was made after it is read from its start, an older one from its end.
-	FirstStart time.Time                  `json:"first_start"`
-	Targets    json.RawMessage            `json:"targets,omitempty"`
-	Streams    map[string]savedStream     `json:"streams"`
-	Pollers    map[string]json.RawMessage `json:"pollers,omitempty"`
-}
-
-// forgetAfter is how long the state of a stream is kept whose target is gone.
-const forgetAfter = 24 * time.Hour
 
 // tick polls, saves, gathers and publishes, in this order: a snapshot is
 // published only after a checkpoint with its counters and positions is
 // written, so that no counter falls across a restart, kill -9 included. Where
 // no checkpoint can be written (a full disk), it is published all the same and
 // says so.
-func (m *Monitor) tick(ctx context.Context, now time.Time) {
+func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	began := time.Now()
@@ -43,34 +33,31 @@ func (m *Monitor) tick(ctx context.Context, now time.Time) {
 	g := metric.NewGathering()
 	ready := m.scanned
 	for _, s := range servers {
+		s.pair.tick(now)
 		for _, st := range s.streams {
-			state, err := st.save(g, now)
+			state, caughtUp, err := st.publish(g)
 			if err != nil {
 				m.log.Error("BUG: a stream's state can't be saved", "stream", st.key, "err", err)
 				continue
 			}
-			m.states.Streams[st.key] = state
-			st.set.Lock()
-			ready = ready && st.follower.CaughtUp()
-			st.set.Unlock()
+			m.states[st.key] = state
+			ready = ready && caughtUp
 		}
+		m.keepWatches(s)
 		for _, w := range s.watches {
 			w.set.Lock()
 			g.Add(w.set)
-			if state, err := w.save(); err != nil {
-				m.log.Error("BUG: a poller's state can't be saved", "target", s.target.Name, "room", w.room, "err", err)
-			} else if state != nil {
-				m.states.Pollers[s.target.Name+"/"+w.room] = state
-			}
 			w.set.Unlock()
 		}
+		s.write()
+		s.set.Lock()
+		g.Add(s.set)
+		s.set.Unlock()
 	}
-	m.writeCheckpoint(now)
-	m.writeOwn(g, servers, began, now)
-	snap := g.Snapshot(now)
-	m.addGrowthShare(snap)
+	m.writeCheckpoint(now, sync)
+	m.writeOwn(g, servers, began)
 	m.status.Store(m.describe(servers, ready, now))
-	m.snapshot.Store(snap)
+	m.snapshot.Store(g.Snapshot(now))
 }
 
 // sorted are the servers in the order of their names.
@@ -79,68 +66,53 @@ func (m *Monitor) sorted() []*server {
 	for _, s := range m.servers {
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(a, b *server) int { return strings.Compare(a.target.Name, b.target.Name) })
+	slices.SortFunc(out, func(a, b *server) int { return strings.Compare(a.name(), b.name()) })
 	return out
 }
 
-func (m *Monitor) writeCheckpoint(now time.Time) {
-	for key, s := range m.states.Streams {
-		if now.Sub(s.At) > forgetAfter {
-			delete(m.states.Streams, key)
-		}
-	}
-	m.tracker.Lock()
-	targets, err := m.tracker.Save()
-	m.tracker.Unlock()
+func (m *Monitor) writeCheckpoint(now time.Time, sync bool) {
+	self, _ := json.Marshal(savedSelf{FirstStart: m.first})
+	m.states[selfKey] = follow.Saved{Observer: self}
+	targets, err := m.registry.Save()
 	if err == nil {
-		m.states.Targets = targets
-		err = m.checkpoint.Write(m.states, now)
+		m.states[targetsKey] = follow.Saved{Observer: targets}
+		err = m.checkpoint.Write(m.states, now, sync)
 	}
 	switch {
 	case err != nil && m.lost == "":
-		m.lost = err.Error()
-		m.log.Error("the checkpoint can't be written; figures go on, but a restart would count from the last one", "err", err)
+		m.log.Error("the checkpoint can't be written; figures go on, but after a restart counting would begin at 0", "err", err)
 	case err == nil && m.lost != "":
-		m.lost = ""
 		m.log.Info("the checkpoint can be written again")
+	}
+	if m.lost = ""; err != nil {
+		m.lost = err.Error()
 	}
 }
 
-// writeOwn adds what the sidecar says of itself and of its view.
-func (m *Monitor) writeOwn(g *metric.Gathering, servers []*server, began, now time.Time) {
+// writeOwn adds what the sidecar says of itself.
+func (m *Monitor) writeOwn(g *metric.Gathering, servers []*server, began time.Time) {
+	refused := map[string]float64{}
+	count := func(set *metric.Set) {
+		set.Lock()
+		set.Refused(func(f *metric.Family, n float64) { refused[f.Name] += n })
+		set.Unlock()
+	}
+	for _, s := range servers {
+		for _, st := range s.streams {
+			count(st.set)
+		}
+		for _, w := range s.watches {
+			count(w.set)
+		}
+	}
 	o := m.own
 	o.Lock()
 	defer o.Unlock()
 	o.Begin()
-	o.Gauge(buildInfo, m.options.Version, goVersion).Set(1)
+	o.Gauge(buildInfo, m.options.Version, runtime.Version()).Set(1)
 	o.Gauge(stale).Set(truth(m.lost != ""))
-	o.Gauge(reloadGood).Set(truth(m.reloadGood))
-	o.Gauge(reloadAt).Set(float64(m.reloadedAt.UnixMilli()) / 1000)
-	refused := map[string]float64{}
-	count := func(f *metric.Family, n float64) { refused[f.Name] += n }
-	for _, s := range servers {
-		for source, up := range s.sourcesUp() {
-			o.Gauge(sourceUp, s.target.Name, source).Set(truth(up))
-		}
-		for _, b := range s.blind() {
-			o.Gauge(sourceBlind, s.target.Name, b.Source, b.Reason).Set(1)
-		}
-		for _, st := range s.streams {
-			st.set.Lock()
-			st.set.Refused(count)
-			st.set.Unlock()
-		}
-		for _, w := range s.watches {
-			if errs := w.errors.Load(); errs != nil {
-				for reason, n := range *errs {
-					o.Counter(sourceErrors, s.target.Name, w.room, reason).Set(n)
-				}
-			}
-			w.set.Lock()
-			w.set.Refused(count)
-			w.set.Unlock()
-		}
-	}
+	o.Gauge(reloadOK).Set(truth(m.reloadOK))
+	o.Gauge(reloadAt).Set(float64(m.reloaded.UnixMilli()) / 1000)
 	for name, n := range refused {
 		o.Counter(seriesRefused, name).Set(n)
 	}
@@ -148,10 +120,6 @@ func (m *Monitor) writeOwn(g *metric.Gathering, servers []*server, began, now ti
 	o.Gauge(tickSeconds).Set(time.Since(began).Seconds())
 	o.Sweep()
 	g.Add(o)
-	m.tracker.Lock()
-	m.tracker.Write(now)
-	g.AddTargets(m.tracker)
-	m.tracker.Unlock()
 }
 
 func truth(b bool) float64 {
@@ -167,13 +135,19 @@ func (m *Monitor) describe(servers []*server, ready bool, now time.Time) *status
 	if m.lost != "" {
 		out.Problems = append(out.Problems, "The checkpoint can't be written: "+m.lost)
 	}
+	if m.scanErr != "" {
+		out.Problems = append(out.Problems, "The machine can't be looked at: "+m.scanErr)
+	}
 	for _, s := range servers {
-		v := status.Server{Target: s.target, Up: s.up}
+		v := status.Server{Target: s.target, Up: s.entry.Up}
+		if v.Target == nil {
+			v.Target = &target.Target{Name: s.name(), Kind: s.entry.Kind}
+		}
 		for _, w := range s.watches {
-			v.Sources = append(v.Sources, w.state())
+			v.Sources = append(v.Sources, w.describe())
 		}
 		for _, st := range s.streams {
-			v.Sources = append(v.Sources, st.state())
+			v.Sources = append(v.Sources, st.describe())
 		}
 		out.Targets = append(out.Targets, v)
 	}

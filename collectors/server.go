@@ -3,10 +3,10 @@ package collectors
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/follow"
+	"github.com/jvm-sidecar/sidecar/internal/metric"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
@@ -14,20 +14,30 @@ import (
 // process and end with it; streams belong to the pathnames and outlive a
 // restart, because a log goes on where the process did not.
 type server struct {
-	target  *target.Target
-	up      bool
+	entry   *target.Entry
+	target  *target.Target // the last that was seen; nil until then
+	set     *metric.Set    // target_*, connector_* and what is said of its sources
 	watches []*watch
 	streams []*stream
-	// broken are sources that could not be set up, for the page.
+	// broken are sources that could not be set up.
 	broken []target.Blind
+	pair   pairing
+	blame  blamer
 }
 
-// process is the identity of the process the pollers look at.
-func (s *server) process() (int, uint64) { return s.target.Process.PID, s.target.Process.StartTicks }
+func newServer(e *target.Entry) *server {
+	return &server{entry: e, set: metric.ForTarget(e.Name)}
+}
+
+// name is the target's.
+func (s *server) name() string { return s.entry.Name }
 
 // blind is all that can't be seen of this server.
 func (s *server) blind() []target.Blind {
-	out := append([]target.Blind(nil), s.target.Blind...)
+	var out []target.Blind
+	if s.target != nil && s.entry.Up {
+		out = append(out, s.target.Blind...)
+	}
 	out = append(out, s.broken...)
 	for _, w := range s.watches {
 		if w.blind != nil {
@@ -54,25 +64,76 @@ func (s *server) sourcesUp() map[string]bool {
 	return out
 }
 
+// write puts down what is known of the server and of the sources.
+func (s *server) write() {
+	s.blame.note(s.streams)
+	s.set.Lock()
+	defer s.set.Unlock()
+	s.set.Begin()
+	s.entry.WriteTo(s.set)
+	for source, up := range s.sourcesUp() {
+		s.set.Gauge(sourceUp, source).Set(truth(up))
+	}
+	for _, b := range s.blind() {
+		s.set.Gauge(sourceBlind, b.Source, b.Reason).Set(1)
+	}
+	for _, w := range s.watches {
+		if errs := w.errors.Load(); errs != nil {
+			for reason, n := range *errs {
+				s.set.Counter(sourceErrors, w.room, reason).Set(n)
+			}
+		}
+	}
+	s.blame.write(s.set)
+	s.set.Sweep()
+}
+
 // update brings the server in line with what a scan has found: new pollers for
 // a new process, streams for logs that were not known, an end to those that
 // are gone from the settings.
-func (m *Monitor) update(ctx context.Context, s *server, seen target.Seen) {
+func (m *Monitor) update(ctx context.Context, s *server) {
 	old := s.target
-	s.target, s.up = seen.Target, seen.Up
-	switch {
-	case !s.up:
-		s.closeWatches()
-	case old == nil || old.Process.PID != s.target.Process.PID || old.Process.StartTicks != s.target.Process.StartTicks || len(s.watches) == 0:
-		s.closeWatches()
-		m.addWatches(s)
-	case old != s.target:
-		// The settings changed under a living process.
-		s.closeWatches()
-		m.addWatches(s)
+	if s.entry.Target != nil {
+		s.target = s.entry.Target
 	}
-	if old != s.target {
-		m.updateStreams(ctx, s)
+	if !s.entry.Up {
+		m.keepWatches(s)
+		s.closeWatches()
+		return
+	}
+	if old == s.target && len(s.watches) > 0 {
+		return
+	}
+	// Another process, or other settings under a living one.
+	m.keepWatches(s)
+	s.closeWatches()
+	for _, p := range pollers {
+		w := p.make(m, s.target)
+		w.room = p.room
+		if state, ok := m.states[w.key(s)]; ok {
+			if sv, ok := w.poller.(saver); ok {
+				if err := sv.Load(state.Observer); err != nil {
+					m.log.Warn("a poller's saved state is of no use, it starts anew", "poller", w.key(s), "err", err)
+				}
+			}
+		}
+		s.watches = append(s.watches, w)
+	}
+	m.updateStreams(ctx, s)
+	s.pair.join(s.streams)
+}
+
+// keepWatches saves the state of pollers that have one, for their successors.
+func (m *Monitor) keepWatches(s *server) {
+	for _, w := range s.watches {
+		if sv, ok := w.poller.(saver); ok {
+			w.set.Lock()
+			state, err := sv.Save()
+			w.set.Unlock()
+			if err == nil {
+				m.states[w.key(s)] = follow.Saved{Observer: state}
+			}
+		}
 	}
 }
 
@@ -90,30 +151,26 @@ type wanted struct {
 	room string
 	log  target.LogFile
 	from follow.From
-	make func(st *stream) error // makes observer and explain
+	// make gives the stream its Set, its observer and what it has to say.
+	make func(st *stream) error
 }
 
 // updateStreams starts what is new and ends what is gone.
 func (m *Monitor) updateStreams(ctx context.Context, s *server) {
-	want := m.wantedStreams(s)
 	keep := map[string]bool{}
 	s.broken = nil
-	for _, w := range want {
-		key := s.target.Name + "/" + w.room + "/" + w.log.Name
-		if keep[key] {
-			// Two logs of one name in two folders: both are followed.
-			key += "@" + filepath.Dir(w.log.Path+w.log.Dir)
-		}
-		keep[key] = true
-		if st := s.stream(key); st != nil {
-			if st.spec == specOf(w.log) {
-				continue
+	for _, l := range logs {
+		for _, w := range l.want(m, s.target) {
+			w.room = l.room
+			key := s.name() + "/" + w.room + "/" + w.log.Name
+			if keep[key] {
+				key += "@" + w.log.Folder() // one name in two folders
 			}
-			m.endStream(s, st)
-		}
-		if err := m.startStream(ctx, s, key, w); err != nil {
-			s.broken = append(s.broken, target.Blind{Source: w.room, Reason: "not_followed", Detail: fmt.Sprintf("%s: %v", w.log.Name, err)})
-			m.log.Warn("a log is not followed", "target", s.target.Name, "log", w.log.Name, "err", err)
+			keep[key] = true
+			if err := m.ensureStream(ctx, s, key, w); err != nil {
+				s.broken = append(s.broken, target.Blind{Source: w.room, Reason: "not_followed", Detail: fmt.Sprintf("%s is not followed: %v", w.log.Name, err)})
+				m.log.Warn("a log is not followed", "target", s.name(), "log", w.log.Name, "err", err)
+			}
 		}
 	}
 	for _, st := range append([]*stream(nil), s.streams...) {
@@ -121,6 +178,57 @@ func (m *Monitor) updateStreams(ctx context.Context, s *server) {
 			m.endStream(s, st)
 		}
 	}
+}
+
+// ensureStream leaves a stream alone that is as it should be, and makes it
+// anew where the log's place or form has changed.
+func (m *Monitor) ensureStream(ctx context.Context, s *server, key string, w wanted) error {
+	if st := s.stream(key); st != nil {
+		if st.log == w.log {
+			return nil
+		}
+		m.endStream(s, st)
+	}
+	st, err := m.newStream(s, key, w)
+	if err != nil {
+		return err
+	}
+	if saved, ok := m.states[key]; ok {
+		if err := st.load(saved); err != nil {
+			// Anew, with everything fresh: half a state is worse than none.
+			m.log.Warn("a stream's saved state is of no use, it starts anew", "stream", key, "err", err)
+			if st, err = m.newStream(s, key, w); err != nil {
+				return err
+			}
+		}
+	}
+	s.streams = append(s.streams, st)
+	st.start(ctx, m.pacer)
+	return nil
+}
+
+func (m *Monitor) newStream(s *server, key string, w wanted) (*stream, error) {
+	pattern, err := w.log.Pattern()
+	if err != nil {
+		return nil, fmt.Errorf("match: %w", err)
+	}
+	st := &stream{key: key, room: w.room, log: w.log}
+	if err := w.make(st); err != nil {
+		return nil, err
+	}
+	spec := follow.Spec{
+		Name: w.log.Name, Path: w.log.Path, Dir: w.log.Dir, Pattern: pattern, From: w.from,
+		Lock: st.set, LagBytes: m.cfg.Limits.LagBytes, LagAge: m.cfg.Limits.LagAge,
+	}
+	if w.from == follow.Start {
+		spec.Since = s.target.Process.Started.Add(-time.Second)
+	}
+	if born, ok := follow.Born(spec.Path, spec.Dir, pattern); ok && born.After(m.first) {
+		spec.From = follow.Start
+	}
+	st.fromStart = spec.From == follow.Start
+	st.follower = follow.New(spec, st.observer)
+	return st, nil
 }
 
 func (s *server) stream(key string) *stream {
@@ -132,47 +240,13 @@ func (s *server) stream(key string) *stream {
 	return nil
 }
 
-// specOf is what makes two streams the same.
-func specOf(f target.LogFile) string { return f.Path + "\x00" + f.Dir + "\x00" + f.Match }
-
-// startStream makes a stream, puts its saved state in force and starts it.
-func (m *Monitor) startStream(ctx context.Context, s *server, key string, w wanted) error {
-	pattern, err := w.log.Pattern()
-	if err != nil {
-		return fmt.Errorf("match: %w", err)
-	}
-	st := &stream{key: key, room: w.room, file: w.log.Name, spec: specOf(w.log)}
-	if err := w.make(st); err != nil {
-		return err
-	}
-	spec := follow.Spec{
-		Name: w.log.Name, Path: w.log.Path, Dir: w.log.Dir, Pattern: pattern,
-		From: w.from, BornAfter: m.states.FirstStart, Lock: st.set,
-		LagBytes: m.cfg.Limits.Lag.Bytes, LagAge: m.cfg.Limits.Lag.Age,
-	}
-	if w.room == "gclog" {
-		spec.Since = s.target.Process.Started.Add(-time.Second)
-	}
-	st.follower = follow.New(spec, st.observer)
-	if saved, ok := m.states.Streams[key]; ok {
-		if err := st.load(saved); err != nil {
-			// Anew, with everything fresh: half a state is worse than none.
-			m.log.Warn("a stream's saved state is of no use, it starts anew", "stream", key, "err", err)
-			delete(m.states.Streams, key)
-			return m.startStream(ctx, s, key, w)
-		}
-	}
-	s.streams = append(s.streams, st)
-	st.start(ctx, m.budget)
-	return nil
-}
-
 // endStream stops a stream and keeps its last state for its return.
 func (m *Monitor) endStream(s *server, st *stream) {
-	st.end()
-	if state, err := st.saveState(time.Now()); err == nil {
-		m.states.Streams[st.key] = state
+	st.halt()
+	if state, err := st.state(); err == nil {
+		m.states[st.key] = state
 	}
+	st.follower.Close()
 	for i, x := range s.streams {
 		if x == st {
 			s.streams = append(s.streams[:i:i], s.streams[i+1:]...)

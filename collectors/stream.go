@@ -2,13 +2,13 @@ package collectors
 
 import (
 	"context"
-	"encoding/json"
 	"sync/atomic"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 	"github.com/jvm-sidecar/sidecar/internal/status"
+	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
 // A stream is one followed log with its observer, and a goroutine of its own.
@@ -18,16 +18,21 @@ import (
 type stream struct {
 	key      string // in the checkpoint: target/room/file
 	room     string
-	file     string // the label
+	log      target.LogFile
 	set      *metric.Set
 	observer Observer
 	follower *follow.Follower
+	// role is an application log's beside the others: primary, copy or own.
+	role string
+	// fromStart says that the log was read from its first byte.
+	fromStart bool
 	// explain says what the room knows of its log; called with the lock held.
 	explain func() (detail string, refused []status.Refused)
 
 	failure atomic.Pointer[failure]
-	saved   savedStream // the last saved state
-	version uint64      // of the follower, when it was saved
+	saved   follow.Saved // the last saved state, and where the stream stood then
+	lines   int64
+	written int64
 	stop    context.CancelFunc
 	done    chan struct{}
 }
@@ -38,18 +43,9 @@ type failure struct {
 	at  time.Time
 }
 
-// savedStream is one stream in the checkpoint.
-type savedStream struct {
-	// At is when the stream was last alive. A state that nobody claims is kept
-	// for as long as its target may come back.
-	At       time.Time       `json:"at"`
-	Position json.RawMessage `json:"position"`
-	Observer json.RawMessage `json:"observer"`
-}
-
 // load puts a saved state in force. The position counts only together with the
 // counters: where one can't be read, both start anew.
-func (s *stream) load(saved savedStream) error {
+func (s *stream) load(saved follow.Saved) error {
 	s.set.Lock()
 	defer s.set.Unlock()
 	if err := s.observer.Load(saved.Observer); err != nil {
@@ -59,42 +55,35 @@ func (s *stream) load(saved savedStream) error {
 }
 
 // start begins to follow.
-func (s *stream) start(ctx context.Context, b *follow.Budget) {
+func (s *stream) start(ctx context.Context, p *follow.Pacer) {
 	ctx, s.stop = context.WithCancel(ctx)
 	s.done = make(chan struct{})
 	go func() {
 		defer close(s.done)
-		s.follower.Run(ctx, b, func(err error, now time.Time) {
-			if err == nil {
-				s.failure.Store(nil)
-				return
-			}
-			s.failure.Store(&failure{err, now})
-		})
+		s.follower.Run(ctx, p, func(err error) { s.failure.Store(&failure{err, time.Now()}) })
 	}()
 }
 
-// end stops following; what was read is in the last save.
-func (s *stream) end() {
+// halt stops following and waits until nobody reads any more.
+func (s *stream) halt() {
 	if s.stop != nil {
 		s.stop()
 		<-s.done
+		s.stop = nil
 	}
-	s.follower.Close()
 }
 
-// save writes down position and counters as of one instant, and adds the
-// figures of the same instant to the gathering. A stream whose backlog of the
-// start is not read yet adds nothing: its history must not look like news.
-func (s *stream) save(g *metric.Gathering, now time.Time) (savedStream, error) {
+// state is position and counters as of one instant. Where nothing was read or
+// written since the last time, it is the last one.
+func (s *stream) state() (follow.Saved, error) {
 	s.set.Lock()
 	defer s.set.Unlock()
-	if s.follower.CaughtUp() {
-		s.follower.Ledger().Write(s.set, s.file)
-		g.Add(s.set)
-	}
-	if v := s.follower.Version(); v == s.version && s.saved.Position != nil {
-		s.saved.At = now
+	return s.stateLocked()
+}
+
+func (s *stream) stateLocked() (follow.Saved, error) {
+	l := s.follower.Ledger()
+	if s.saved.Position != nil && l.Lines == s.lines && l.Written == s.written && l.Lag == 0 {
 		return s.saved, nil
 	}
 	position, err := s.follower.Save()
@@ -105,19 +94,52 @@ func (s *stream) save(g *metric.Gathering, now time.Time) (savedStream, error) {
 	if err != nil {
 		return s.saved, err
 	}
-	s.saved = savedStream{At: now, Position: position, Observer: observer}
-	s.version = s.follower.Version()
+	s.saved = follow.Saved{Position: position, Observer: observer}
+	s.lines, s.written = l.Lines, l.Written
 	return s.saved, nil
 }
 
-// state is the stream as a person sees it.
-func (s *stream) state() status.Source {
+// publish saves, and adds the figures of the same instant to the gathering. A
+// stream whose backlog of the start is not read yet adds nothing: its history
+// must not look like news.
+func (s *stream) publish(g *metric.Gathering) (state follow.Saved, caughtUp bool, err error) {
+	s.set.Lock()
+	defer s.set.Unlock()
+	if caughtUp = s.follower.CaughtUp(); caughtUp {
+		l := s.follower.Ledger()
+		l.Publish(s.set, s.log.Name)
+		g.Add(s.set)
+	}
+	state, err = s.stateLocked()
+	return state, caughtUp, err
+}
+
+// atEnd says that all there is has been read.
+func (s *stream) atEnd() bool {
+	s.set.Lock()
+	defer s.set.Unlock()
+	return s.follower.CaughtUp() && s.follower.Ledger().Lag == 0
+}
+
+// describe is the stream as a person sees it.
+func (s *stream) describe() status.Source {
 	s.set.Lock()
 	defer s.set.Unlock()
 	l := s.follower.Ledger()
-	out := status.Source{Name: s.room, File: s.file, Path: s.follower.Path(), Ledger: &status.Ledger{
-		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.LagBytes(), Gaps: l.GapCount(),
+	gaps := int64(0)
+	for _, n := range l.Gaps {
+		gaps += n
+	}
+	path := s.log.Path
+	if path == "" {
+		path = s.log.Dir + "/" + s.log.Name
+	}
+	out := status.Source{Name: s.room, File: s.log.Name, Path: path, Ledger: &status.Ledger{
+		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.Lag, Gaps: gaps,
 	}}
+	if l.Blind != "" {
+		out.Blind = []target.Blind{{Source: s.room, Reason: l.Blind, Detail: path + " can't be read (" + l.Blind + ")."}}
+	}
 	if s.explain != nil {
 		out.Detail, out.Refused = s.explain()
 	}

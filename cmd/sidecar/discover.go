@@ -40,3 +40,9 @@ func addDiscover(app *kingpin.Application) (string, func(streams) error) {
 		return err
 	}
 }
+
+// scanOnce is one look at the machine, as the daemon does it.
+func scanOnce(cfg target.Config, procfs string) ([]*target.Target, error) {
+	cfg.Proc = procfs
+	return target.New(cfg).Scan(context.Background(), time.Now())
+}

@@ -40,7 +40,7 @@ type replay struct {
 // A report gathers what one log, or several of a kind, say.
 type report interface {
 	follow.Handler
-	WriteText(w io.Writer, width int)
+	WriteText(w io.Writer, width int) error
 	JSON() any
 }
 
@@ -90,7 +90,9 @@ func (r *replay) printText(w io.Writer, groups []group, k kinds, bar *bar) error
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, "%s: %s\n", g.names(), g.what)
-		rep.WriteText(w, terminalWidth(w))
+		if err := rep.WriteText(w, terminalWidth(w)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ type input struct {
 	file io.Closer
 	// counted counts the bytes as they lie on disk, for the progress bar.
 	counted *counter
+	packed  bool
 	text    io.Reader // unpacked, from the start
 	head    []byte    // the first bytes of text
 	kind    string
@@ -81,6 +82,7 @@ func (in *input) unpack() error {
 		if err != nil {
 			return err
 		}
+		in.packed = true
 		b = bufio.NewReaderSize(gz, headSize)
 	}
 	in.head, err = b.Peek(headSize)
@@ -134,9 +136,17 @@ func (b *bar) read(in *input, h follow.Handler) error {
 	if b.on {
 		r = &shown{r, func() { b.show(in) }}
 	}
-	if err := follow.ReadAll(r, h); err != nil {
+	if n, ok := h.(interface{ Begin(name string) }); ok {
+		n.Begin(in.name)
+	}
+	ledger, err := follow.Lines(r, h, follow.Spec{})
+	if err != nil {
 		return fmt.Errorf("%s: after %d bytes: %w", in.name, in.counted.n, err)
 	}
+	if n, ok := h.(interface{ SetBytes(n int64) }); ok {
+		n.SetBytes(ledger.Written)
+	}
+	h.Idle(time.Time{})
 	b.done += in.counted.n
 	return nil
 }

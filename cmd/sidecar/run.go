@@ -16,7 +16,6 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors"
 	"github.com/jvm-sidecar/sidecar/internal/web"
 	"github.com/prometheus/common/promslog"
-	promslogflag "github.com/prometheus/common/promslog/flag"
 	"github.com/prometheus/common/version"
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	toolkitflag "github.com/prometheus/exporter-toolkit/web/kingpinflag"
@@ -34,8 +33,9 @@ func addRun(app *kingpin.Application) (string, func(streams) error) {
 	cmd.Flag("path.procfs", "The proc file system to look at.").Default("/proc").StringVar(&d.procfs)
 	cmd.Flag("web.enable-lifecycle", "Allow a reload of the settings by POST to /-/reload.").BoolVar(&d.lifecycle)
 	d.web = toolkitflag.AddFlags(cmd, DefaultPort)
-	d.logging = &promslog.Config{}
-	promslogflag.AddFlags(cmd, d.logging)
+	d.logging = &promslog.Config{Level: promslog.NewLevel(), Format: promslog.NewFormat()}
+	cmd.Flag("log.level", "Only log messages of this level or above: debug, info, warn, error.").Default("info").SetValue(d.logging.Level)
+	cmd.Flag("log.format", "Form of the log messages: logfmt or json.").Default("logfmt").SetValue(d.logging.Format)
 	return cmd.FullCommand(), d.run
 }
 

@@ -169,7 +169,10 @@ func (o *Observer) mean(k *kin, method bool) {
 			k.events = append(k.events, r.event)
 		}
 	}
-	k.ported = len(k.events) > 0 || len(k.after) > 0
+	k.ported = len(k.events) > 0
+	for _, r := range k.after {
+		k.ported = k.ported || r.pkg != "" || len(r.class) > 0
+	}
 	base := class[lastDot(class)+1:]
 	k.start = base == "VersionLoggerListener" || base == "Server" && strings.HasPrefix(k.pattern, "jetty-")
 	k.pool = bytes.Contains([]byte(k.pattern), []byte("QueuedThreadPool[*]"))

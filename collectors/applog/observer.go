@@ -40,6 +40,7 @@ type record struct {
 	events [4]*eventState
 	n      int
 	rooted bool // the root cause is counted
+	late   bool // port is not read yet: Observer.recThread has the thread
 }
 
 // Observer counts one file. It satisfies collectors.Observer, and ObserveBlock
@@ -85,8 +86,9 @@ type Observer struct {
 	user     []*userEvent
 
 	lastThread []byte
+	recThread  []byte
 	lastPort   string
-	textPort   string
+	ports      map[string]string
 	pools      map[string]*poolGauges
 
 	run             int  // starts of the server seen in the log
@@ -97,6 +99,8 @@ type Observer struct {
 	pair            *savedPair // of a primary that has a copy
 	recent          ring
 	bodies          bodies
+	threwNow        bool      // the last line was an exception's
+	rawSeen         uint64    // raw lines, as a whole number
 	times           *timeline // of a Report
 }
 
@@ -107,7 +111,7 @@ func New(set *metric.Set, cfg Config) *Observer {
 	}
 	o := &Observer{cfg: cfg, set: set, figures: set,
 		kins: map[string]*kin{}, known: map[uint64]bool{},
-		excs: map[string]*exception{}, knownExc: map[string]bool{}, pools: map[string]*poolGauges{}}
+		excs: map[string]*exception{}, knownExc: map[string]bool{}, pools: map[string]*poolGauges{}, ports: map[string]string{}}
 	if cfg.Role == Copy {
 		o.figures = metric.NewSet()
 	}
@@ -346,6 +350,9 @@ func (o *Observer) begin(line []byte, extra int) {
 	r.bytes = uint64(len(line) + 1 + extra)
 	if k.ported {
 		r.port = o.portOf(h)
+	} else if len(k.after) > 0 { // an exception may make it an event
+		o.recThread = append(o.recThread[:0], h.thread...)
+		r.late = true
 	}
 	if k.pool {
 		o.jettyPool(h.message)
@@ -385,6 +392,10 @@ func (o *Observer) tell(e *eventState, line []byte) {
 	if r.n < len(r.events) {
 		r.events[r.n] = e
 		r.n++
+	}
+	if r.late {
+		r.late = false
+		r.port = o.portOfThread(o.recThread)
 	}
 	e.count++
 	e.number(o, r.port).Inc()
@@ -482,6 +493,7 @@ func (o *Observer) threw(text []byte, indent int) {
 		o.tell(e, text)
 	}
 	r.frames = t.frames
+	o.threwNow = true
 	o.recent.threw(t.class, r)
 }
 
@@ -540,7 +552,7 @@ func (o *Observer) other(line []byte) {
 	if c := throwable(line); c != nil && endsAsThrowable(c) && (r.kind != full || r.framed) {
 		// Somebody printed a trace of his own.
 		o.openRaw(uncaught, line)
-		o.thrownRaw(line)
+		o.died(line, nil, line, o.thrownRaw(line))
 		return
 	}
 	if opensDump(line) {
@@ -620,6 +632,7 @@ func (o *Observer) blank() {
 // rawLine counts a line that belongs to nothing, and the events it tells.
 func (o *Observer) rawLine(line []byte) {
 	o.raw.Inc()
+	o.rawSeen++
 	o.recent.raw(line)
 	for _, r := range o.rawRules {
 		if len(line) > 0 && prefixed2(line, r.raw) && within2(line, r.rawHas) {
@@ -671,20 +684,28 @@ func (o *Observer) inThread(line []byte) {
 	if !ok {
 		return
 	}
-	o.rec.port = portOfThread(name)
-	class := o.thrownRaw(rest)
-	died := false
+	o.rec.port = o.portOfThread(name)
+	o.died(line, name, rest, o.thrownRaw(rest))
+}
+
+// died counts the events of an exception that is under no record. name is the
+// thread's, nil where only a trace was printed: two threads that die at once
+// print over each other, so that "Exception in thread" and the class may stand
+// on different lines. A death without its class counts only where the name
+// alone says what died.
+func (o *Observer) died(line, name, text, class []byte) {
+	named := false
 	for _, r := range o.uncaught {
-		if !within2(name, r.thread) || len(r.thrown) > 0 && !slices.Contains(r.thrown, string(class)) || !within2(rest, r.excText) {
-			continue
-		}
-		if len(r.thread) > 0 {
-			if died { // thread_died is for those that have no event of their own
+		switch {
+		case len(r.thrown) > 0:
+			if !slices.Contains(r.thrown, string(class)) || !within2(text, r.excText) {
 				continue
 			}
-			died = true
-		} else if r.event.name == "nio2_thread_died" {
-			died = true
+			named = named || r.event.name == "nio2_thread_died"
+		case name == nil || named || !within2(name, r.thread) || r.event.name == "thread_died" && class == nil:
+			continue
+		default:
+			named = true // thread_died is for those that have no event of their own
 		}
 		o.tell(r.event, line)
 	}

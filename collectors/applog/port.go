@@ -8,7 +8,7 @@ func (o *Observer) portOf(h *head) string {
 	if len(h.thread) > 0 {
 		if !bytes.Equal(o.lastThread, h.thread) {
 			o.lastThread = append(o.lastThread[:0], h.thread...)
-			o.lastPort = portOfThread(h.thread)
+			o.lastPort = o.portOfThread(h.thread)
 		}
 		if o.lastPort != "" {
 			return o.lastPort
@@ -21,12 +21,12 @@ func (o *Observer) portOf(h *head) string {
 // http-nio-127.0.0.1-18081-exec-3, ajp-nio-8009-exec-1, http-8080-2 (Tomcat 6),
 // http-nio-auto-1-34567-exec-2, and Jetty's acceptors, whose names end in
 // {host:port}.
-func portOfThread(name []byte) string {
+func portOfThread(name []byte) []byte {
 	if n := len(name); n > 3 && name[n-1] == '}' {
 		return portAtEnd(name[:n-1])
 	}
 	if !bytes.HasPrefix(name, []byte("http")) && !bytes.HasPrefix(name, []byte("ajp-")) {
-		return ""
+		return nil
 	}
 	_, rest, _ := bytes.Cut(name, dash)
 	for len(rest) > 0 {
@@ -37,10 +37,28 @@ func portOfThread(name []byte) string {
 			continue
 		}
 		if isPort(part) {
-			return string(part)
+			return part
 		}
 	}
-	return ""
+	return nil
+}
+
+// portOfThread is the function of that name, its result as a string that is
+// kept: a storm from many threads allocates nothing.
+func (o *Observer) portOfThread(name []byte) string { return o.intern(portOfThread(name)) }
+
+func (o *Observer) intern(port []byte) string {
+	if len(port) == 0 {
+		return ""
+	}
+	if s, ok := o.ports[string(port)]; ok {
+		return s
+	}
+	s := string(port)
+	if len(o.ports) < 4*maxPorts {
+		o.ports[s] = s
+	}
+	return s
 }
 
 var (
@@ -49,8 +67,7 @@ var (
 )
 
 // portOfText reads the port out of "local=/127.0.0.1:18080 remote=…", or out of
-// Jetty's "{l=/127.0.0.1:18201,r=…". The result of the last look is used again
-// where the digits are the same, so that a storm allocates nothing.
+// Jetty's "{l=/127.0.0.1:18201,r=…".
 func (o *Observer) portOfText(m []byte) string {
 	m = m[:min(len(m), maxReach)]
 	i := bytes.Index(m, localMark)
@@ -69,18 +86,15 @@ func (o *Observer) portOfText(m []byte) string {
 	if !ok || !isPort(p) {
 		return ""
 	}
-	if string(p) != o.textPort {
-		o.textPort = string(p)
-	}
-	return o.textPort
+	return o.intern(p)
 }
 
-func portAtEnd(b []byte) string {
+func portAtEnd(b []byte) []byte {
 	_, p, ok := lastCut(b, ':')
 	if !ok || !isPort(p) {
-		return ""
+		return nil
 	}
-	return string(p)
+	return p
 }
 
 func isPort(b []byte) bool {

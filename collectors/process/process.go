@@ -101,8 +101,8 @@ type Connector struct {
 	MaxThreads     int
 }
 
-// Defaults are the settings in force when nothing is set.
-func Defaults() Config {
+// DefaultConfig are the settings in force when nothing is set.
+func DefaultConfig() Config {
 	return Config{MaxPools: 40, MaxThreadReads: 8000, StallAfter: 6 * time.Second}
 }
 
@@ -156,7 +156,7 @@ type Poller struct {
 
 // New makes the poller of one process. Zero settings are the defaults.
 func New(set *metric.Set, cfg Config) *Poller {
-	d := Defaults()
+	d := DefaultConfig()
 	if cfg.Root == "" {
 		cfg.Root = "/proc"
 	}

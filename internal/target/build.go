@@ -66,8 +66,8 @@ type builder struct {
 	taken map[string]bool
 }
 
-func (b *builder) learn(what, from string) {
-	b.t.Learned = append(b.t.Learned, Fact{What: what, From: from})
+func (b *builder) learn(key, what, from string) {
+	b.t.Learned = append(b.t.Learned, Fact{Key: key, What: what, From: from})
 }
 
 func (b *builder) blind(source, reason, needs, format string, args ...any) {
@@ -120,18 +120,17 @@ func (b *builder) args() {
 		}
 		all = append(append(all, b.o.main), b.o.args...)
 	}
-	for i, a := range MaskArgs(all) {
-		if i == most {
-			b.t.Process.Args = append(b.t.Process.Args, fmt.Sprintf("… and %d more", len(all)-most))
-			break
-		}
+	for _, a := range MaskArgs(all[:min(len(all), most)]) {
 		b.t.Process.Args = append(b.t.Process.Args, clean(a, limit))
+	}
+	if len(all) > most {
+		b.t.Process.Args = append(b.t.Process.Args, fmt.Sprintf("… and %d more", len(all)-most))
 	}
 	switch {
 	case b.perf.vmArgs != "":
-		b.learn("the JVM's options", "java.rt.vmArgs in hsperfdata, which has @argfiles and JAVA_TOOL_OPTIONS too")
+		b.learn("args", "the JVM's options", "java.rt.vmArgs in hsperfdata, which has @argfiles and JAVA_TOOL_OPTIONS too")
 	case len(b.cmdline) > 0:
-		b.learn("the JVM's options", "/proc/PID/cmdline")
+		b.learn("args", "the JVM's options", "/proc/PID/cmdline")
 		if b.o.argfile || b.environ["JAVA_TOOL_OPTIONS"] != "" || b.environ["JDK_JAVA_OPTIONS"] != "" {
 			b.blind("target", "options_hidden", "hsperfdata", "options in an @argfile, JAVA_TOOL_OPTIONS or JDK_JAVA_OPTIONS are not on the command line, and there is no hsperfdata to tell them")
 		}
@@ -146,7 +145,7 @@ func (b *builder) jdk() {
 	j := &b.t.JDK
 	j.Version, j.Vendor, j.VM = clean(b.perf.version, 60), clean(b.perf.vendor, 80), clean(b.perf.vm, 80)
 	if j.Version != "" {
-		b.learn("the JDK's version", "java.property.java.version in hsperfdata")
+		b.learn("jdk", "the JDK's version", "java.property.java.version in hsperfdata")
 	} else if home := b.javaHome(); home != "" {
 		if data, err := b.w.settings(path.Join(home, "release")); err == nil {
 			for _, m := range releaseLine.FindAllStringSubmatch(string(data), 50) {
@@ -158,7 +157,7 @@ func (b *builder) jdk() {
 				}
 			}
 			if j.Version != "" {
-				b.learn("the JDK's version", path.Join(home, "release"))
+				b.learn("jdk", "the JDK's version", path.Join(home, "release"))
 			}
 		}
 	}
@@ -285,7 +284,7 @@ func (b *builder) other() {
 		name = "java"
 	}
 	b.t.Name = labelName(name)
-	b.learn("the name "+b.t.Name, "the main class or jar")
+	b.learn("name", "the name "+b.t.Name, "the main class or jar")
 	b.listening(nil)
 }
 

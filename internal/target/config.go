@@ -184,8 +184,10 @@ func (f LogFile) check() error {
 // apply puts the corrections of the settings into a target.
 func (s Server) apply(t *Target) {
 	t.Name = s.Name
-	t.Learned = append(t.Learned, Fact{What: "the name " + s.Name, From: "the settings"})
-	from := func(what string) { t.Learned = append(t.Learned, Fact{What: what, From: "the settings"}) }
+	t.Learned = append(t.Learned, Fact{Key: "name", What: "the name " + s.Name, From: "the settings"})
+	from := func(key, what string) {
+		t.Learned = append(t.Learned, Fact{Key: key, What: what, From: "the settings"})
+	}
 	for _, f := range []struct {
 		to   *string
 		from string
@@ -203,26 +205,26 @@ func (s Server) apply(t *Target) {
 		for i := range t.Connectors {
 			t.Connectors[i].Listening = listening[t.Connectors[i].Port]
 		}
-		from("connectors")
+		from("connectors", "connectors")
 	}
 	if s.Executors != nil {
 		t.Executors = s.Executors
-		from("executors")
+		from("executors", "executors")
 	}
 	if s.AccessLogs != nil {
 		t.AccessLogs = s.AccessLogs
-		from("access logs")
+		from("access_logs", "access logs")
 	}
 	if s.AppLogs != nil {
 		t.AppLogs = s.AppLogs
-		from("application logs")
+		from("app_logs", "application logs")
 	}
 	if s.GCLogs != nil {
 		t.GCLogs = s.GCLogs
-		from("GC logs")
+		from("gc_logs", "GC logs")
 	}
 	if len(s.MoreAppLogs) > 0 {
 		t.AppLogs = append(t.AppLogs[:len(t.AppLogs):len(t.AppLogs)], s.MoreAppLogs...)
-		from("more application logs")
+		from("app_logs", "more application logs")
 	}
 }

@@ -99,7 +99,7 @@ func (g gcOption) file(cwd string, nspid int) (LogFile, *regexp.Regexp) {
 	}
 	const date = `\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d`
 	expand := func(s string) string {
-		return strings.NewReplacer("%p", regexp.QuoteMeta(pid), "%t", date, "%hn", `[^/]+`, "%%", "%").Replace(regexp.QuoteMeta(s))
+		return strings.NewReplacer("%p", quote(pid), "%t", date, "%hn", `[^/]+`, "%%", "%").Replace(quote(s))
 	}
 	tail := ""
 	if g.rotated {

@@ -90,7 +90,6 @@ func (j *jettySettings) connectors(files []*element) []Connector {
 	add := func(c Connector) {
 		if c.Port > 0 && c.Port < 65536 && !have[c.Port] && len(out) < maxPools {
 			have[c.Port] = true
-			c.ThreadPrefix = "qtp"
 			out = append(out, c)
 		}
 	}
@@ -200,9 +199,9 @@ func (j *jettySettings) value(e *element) string {
 
 func (j *jettySettings) property(e *element) string {
 	name := e.attr["name"]
-	e.each("Name", func(n *element) { name = strings.TrimSpace(n.text) })
+	e.each("Name", func(n *element) { name = strings.TrimSpace(n.content()) })
 	names := append([]string{name}, strings.Split(e.attr["deprecated"], ",")...)
-	e.each("Deprecated", func(n *element) { names = append(names, strings.TrimSpace(n.text)) })
+	e.each("Deprecated", func(n *element) { names = append(names, strings.TrimSpace(n.content())) })
 	for _, n := range names {
 		if v := j.get(strings.TrimSpace(n)); v != "" {
 			return v

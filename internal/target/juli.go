@@ -2,7 +2,6 @@ package target
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -76,7 +75,7 @@ func utilFile(pattern, base string) LogFile {
 	if !strings.Contains(name, "%") {
 		return fixedFile(path.Join(dir, name))
 	}
-	re := strings.NewReplacer("%g", `\d+`, "%u", `\d+`, "%%", "%").Replace(regexp.QuoteMeta(name))
+	re := strings.NewReplacer("%g", `\d+`, "%u", `\d+`, "%%", "%").Replace(quote(name))
 	return LogFile{
 		Name:  FoldName(strings.NewReplacer(".%g", "", ".%u", "", "%g", "", "%u", "", "%%", "%").Replace(name)),
 		Dir:   path.Clean(dir),

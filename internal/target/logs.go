@@ -57,7 +57,7 @@ func (b *builder) gcLogs() {
 			}
 		}
 		b.t.GCLogs = append(b.t.GCLogs, GCLog{LogFile: f, Unified: g.unified, Options: clean(MaskText(g.flag), 256)})
-		b.learn("the GC log "+cmpOr(f.Path, path.Join(f.Dir, f.Match)), clean(from, 300))
+		b.learn("gc_logs", "the GC log "+cmpOr(f.Path, path.Join(f.Dir, f.Match)), clean(from, 300))
 	}
 	if len(b.t.GCLogs) > 0 {
 		return
@@ -70,7 +70,7 @@ func (b *builder) gcLogs() {
 			b.taken[d.path] = true
 			f := fixedFile(d.path)
 			b.t.GCLogs = append(b.t.GCLogs, GCLog{LogFile: f, Unified: b.t.JDK.Major == 0 || b.t.JDK.Major >= 9})
-			b.learn("the GC log "+d.path, "an open file of that name; no option was seen")
+			b.learn("gc_logs", "the GC log "+d.path, "an open file of that name; no option was seen")
 		}
 	}
 	if len(b.t.GCLogs) == 0 {
@@ -127,7 +127,7 @@ func (b *builder) outputs() {
 		}
 		b.taken[f] = true
 		b.t.AppLogs = append([]AppLog{{LogFile: fixedFile(f), Role: role}}, b.t.AppLogs...)
-		b.learn("the console log "+f, "descriptors 1 and 2")
+		b.learn("app_logs", "the console log "+f, "descriptors 1 and 2")
 	}
 	if len(files) > 0 {
 		slices.SortStableFunc(b.t.AppLogs, func(x, y AppLog) int { return roleOrder(x) - roleOrder(y) })
@@ -138,7 +138,7 @@ func (b *builder) outputs() {
 		out = cmpOr(out, path.Join(b.t.Base, "logs/catalina.out"))
 		if b.w.regular(out) {
 			b.t.AppLogs = append([]AppLog{{LogFile: fixedFile(out), Role: "primary"}}, b.t.AppLogs...)
-			b.learn("the console log "+out, "its usual place; the descriptors can't be read")
+			b.learn("app_logs", "the console log "+out, "its usual place; the descriptors can't be read")
 			return
 		}
 	}
@@ -211,11 +211,11 @@ func (b *builder) openLogs() {
 			}
 			counted := !slices.ContainsFunc(b.t.AccessLogs, func(a AccessLog) bool { return a.Counted })
 			b.t.AccessLogs = append(b.t.AccessLogs, AccessLog{LogFile: f, Format: format, Scope: "engine", Buffered: true, Rotatable: f.Match != "", Counted: counted})
-			b.learn("the access log "+d.path, "an open file; no setting names it, so its pattern is not known")
+			b.learn("access_logs", "the access log "+d.path, "an open file; no setting names it, so its pattern is not known")
 			continue
 		}
 		b.t.AppLogs = append(b.t.AppLogs, AppLog{LogFile: f, Role: "own"})
-		b.learn("the log "+d.path, "an open file")
+		b.learn("app_logs", "the log "+d.path, "an open file")
 	}
 	if left > 0 {
 		b.blind("applog", "too_many_logs", "", "%d more log files are open than the %d that are followed", left, maxLogs)
@@ -230,9 +230,9 @@ func observedFile(p string) LogFile {
 	if at == nil {
 		return fixedFile(p)
 	}
-	date := regexp.MustCompile(`\d`).ReplaceAllString(regexp.QuoteMeta(base[at[0]:at[1]]), `\d`)
+	date := regexp.MustCompile(`\d`).ReplaceAllString(quote(base[at[0]:at[1]]), `\d`)
 	return LogFile{Name: FoldName(base), Dir: path.Clean(dir),
-		Match: "^" + regexp.QuoteMeta(base[:at[0]]) + date + regexp.QuoteMeta(base[at[1]:]) + "$"}
+		Match: "^" + quote(base[:at[0]]) + date + quote(base[at[1]:]) + "$"}
 }
 
 var dateInName = regexp.MustCompile(`(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d(?:[-_T.][0-2]\d(?:[-_:]?[0-5]\d){0,2})?`)

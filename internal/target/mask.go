@@ -23,8 +23,15 @@ func IsSecret(key string) bool {
 	return secretKey.MatchString(key) && !harmlessKey.MatchString(key)
 }
 
-// userInfo is the part of a URL that may hold a password.
-var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*:/{0,2})([^\s/?#@:]*):([^\s@]+)@`)
+// maxMasked is far beyond what is ever shown of one text.
+const maxMasked = 8 << 10
+
+// userInfo is the part of a URL that may hold a password: all from the colon to
+// the last "@" before the path. oracleInfo is how Oracle's URLs spell it.
+var (
+	userInfo   = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.:-]*://)([^\s/?#@:]*):([^\s/]+)@`)
+	oracleInfo = regexp.MustCompile(`(jdbc:oracle:[a-z]+:)([^\s/@]+)/([^\s]+)@`)
+)
 
 // inlineSecret is key=value inside of a longer text, as in the query of a JDBC
 // URL or the options of an agent.
@@ -40,11 +47,17 @@ func MaskValue(key, value string) string {
 
 // MaskText masks what looks like a secret in any text: passwords in URLs, and
 // key=value where the key says so.
+//
+// What is shown is short, so a hostile text of megabytes is cut first.
 func MaskText(s string) string {
+	if len(s) > maxMasked {
+		s = s[:maxMasked]
+	}
 	if !strings.ContainsAny(s, "=:@") {
 		return s
 	}
 	s = userInfo.ReplaceAllString(s, "${1}${2}:"+Mask+"@")
+	s = oracleInfo.ReplaceAllString(s, "${1}${2}/"+Mask+"@")
 	return inlineSecret.ReplaceAllStringFunc(s, func(m string) string {
 		p := inlineSecret.FindStringSubmatch(m)
 		if harmlessKey.MatchString(p[1]) {

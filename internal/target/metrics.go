@@ -2,7 +2,6 @@ package target
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
@@ -42,15 +41,10 @@ var (
 		Help:   "How many connections may wait in the accept queue, as configured; the kernel may cut it to net.core.somaxconn.",
 		Labels: []string{"port"},
 	}
-	blindness = &metric.Family{
-		Name: "sidecar_source_blind", Kind: metric.Gauge, Source: "discovery",
-		Help:   "1 for what can't be seen of the server as things stand: a right is missing, or the fact is not there.",
-		Labels: []string{"source", "reason"},
-	}
 )
 
 // Metrics are all families of discovery.
-var Metrics = []*metric.Family{up, info, restarts, findings, connectorInfo, maxConns, acceptCount, blindness}
+var Metrics = []*metric.Family{up, info, restarts, findings, connectorInfo, maxConns, acceptCount}
 
 // WriteTo puts a target's figures into its Set. The caller holds the lock, and
 // calls Begin before and Sweep after it when the Set holds nothing else.
@@ -78,9 +72,6 @@ func (e *Entry) WriteTo(s *metric.Set) {
 			s.Gauge(acceptCount, port).Set(float64(c.AcceptCount))
 		}
 	}
-	for _, b := range t.Blind {
-		s.Gauge(blindness, b.Source, b.Reason).Set(1)
-	}
 }
 
 // PoolLimits are the ceilings of the thread pools that the settings name: the
@@ -100,6 +91,3 @@ func (t *Target) PoolLimits() map[string]int {
 	}
 	return out
 }
-
-// keptFor is how long a target that went away is still reported as down.
-const keptFor = 24 * time.Hour

@@ -18,9 +18,9 @@ func fixedFile(p string) LogFile {
 // SimpleDateFormat.
 func datedFile(dir, prefix, dateFormat, suffix string) LogFile {
 	return LogFile{
-		Name:  FoldName(prefix + suffix),
+		Name:  FoldName(prefix + sampleDate(dateFormat) + suffix),
 		Dir:   dir,
-		Match: "^" + regexp.QuoteMeta(prefix) + dateRegexp(dateFormat) + regexp.QuoteMeta(suffix) + "$",
+		Match: "^" + quote(prefix) + dateRegexp(dateFormat) + quote(suffix) + "$",
 	}
 }
 
@@ -34,7 +34,7 @@ func dateRegexp(format string) string {
 			if end < 0 {
 				end = len(format) - i - 1
 			}
-			b.WriteString(regexp.QuoteMeta(format[i+1 : i+1+end]))
+			b.WriteString(quote(format[i+1 : i+1+end]))
 			i += end + 2
 			continue
 		}
@@ -56,9 +56,34 @@ func dateRegexp(format string) string {
 				b.WriteString(`\d{` + string(rune('0'+min(n, 9))) + `}`)
 			}
 		default:
-			b.WriteString(strings.Repeat(regexp.QuoteMeta(string(rune(c))), n))
+			b.WriteString(strings.Repeat(quote(string(rune(c))), n))
 		}
 		i += n
+	}
+	return b.String()
+}
+
+// quote is regexp.QuoteMeta for names that need not be UTF-8: a byte that is none
+// is the replacement character to the regexp package, in pattern and text alike.
+func quote(s string) string {
+	return regexp.QuoteMeta(strings.Map(func(r rune) rune { return r }, s))
+}
+
+// sampleDate is one date in the format, so that folding a name with it shows
+// what is left without any.
+func sampleDate(format string) string {
+	var b strings.Builder
+	sample := map[rune]string{'y': "2026", 'M': "11", 'd': "30", 'H': "12", 'h': "12", 'm': "30", 's': "30"}
+	last := rune(0)
+	for _, r := range format {
+		switch d, letter := sample[r]; {
+		case r == '\'':
+		case letter && r != last:
+			b.WriteString(d)
+		case !letter:
+			b.WriteRune(r)
+		}
+		last = r
 	}
 	return b.String()
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"path"
 	"slices"
 	"time"
 )
@@ -13,9 +13,13 @@ import (
 // server after a restart has the same name, and a server that went away is
 // reported as down for a day. It is used by one goroutine.
 //
-//	new process, unknown key     -> a new entry, with a name of its own
-//	new process, key of a down one -> that entry, one restart more
-//	process gone                 -> down; after 24 hours forgotten
+//	the same process                  goes on
+//	a new process, key of a down one  that entry, one restart more
+//	a new process, key not known      a new entry, with a name of its own
+//	no process any more               down; forgotten after 24 hours
+//
+// A process is its pid and start ticks within one boot of the machine. Wall time
+// plays no part, so a stepped clock restarts nobody.
 type Registry struct {
 	entries map[string]*Entry // by name
 }
@@ -24,77 +28,72 @@ type Registry struct {
 type Entry struct {
 	Name     string `json:"name"`
 	Key      string `json:"key"`
+	Kind     Kind   `json:"kind"`
 	Restarts int    `json:"restarts"`
-	Up       bool   `json:"up"`
 	// Seen is when its process was last there.
 	Seen time.Time `json:"seen"`
-	// PID and StartTicks are the process it was last.
+	// PID, StartTicks and Boot are the process it was last.
 	PID        int    `json:"pid"`
 	StartTicks uint64 `json:"start_ticks"`
-	Boot       string `json:"boot,omitempty"` // the kernel's boot id: pids and ticks begin anew with each
-	Kind       Kind   `json:"kind"`
+	Boot       string `json:"boot,omitempty"`
+
+	// Up says that its process is there now.
+	Up bool `json:"-"`
 	// Target is the last that was seen of it; nil after a start of the sidecar
 	// until it is seen again.
 	Target *Target `json:"-"`
-	// New says that the entry has another process than at the last Update.
-	New bool `json:"-"`
-	// sightings counts the scans of a JVM that is no server, before it becomes
-	// a target.
-	sightings int
+	// Changed says that it has another process than at the Update before, or has
+	// just been found: what belongs to the old process is to be let go.
+	Changed bool `json:"-"`
+	// known is false for a JVM that is no server and was seen only once.
+	known bool
 }
+
+// keptFor is how long a target that went away is still reported as down.
+const keptFor = 24 * time.Hour
 
 // NewRegistry makes an empty one.
 func NewRegistry() *Registry { return &Registry{entries: map[string]*Entry{}} }
 
-// sightings is how many scans in a row must show a JVM that is neither Tomcat
-// nor Jetty: a build or a tool that lives for a moment is no target.
-const sightings = 2
-
-// Update takes one scan. boot tells one boot of the machine from the next, and
-// may be empty. The result is every entry, those that are down too, by name.
+// Update takes one scan, and the boot id of the machine (Scanner.Boot). The
+// result is every target, those that are down too, sorted by name.
+//
+// A JVM that is neither Tomcat nor Jetty becomes a target when a second scan
+// still sees it: a build tool that lives for a moment is none.
 func (r *Registry) Update(found []*Target, boot string, now time.Time) []*Entry {
 	for _, e := range r.entries {
-		e.New = false
+		e.Up, e.Changed = false, false
 	}
-	present := map[*Entry]bool{}
 	var strangers []*Target
 	for _, t := range found {
-		if e := r.byProcess(t, boot); e != nil && !present[e] {
-			present[e] = true
-			r.see(e, t, boot, now)
+		e := r.byProcess(t, boot)
+		if e == nil {
+			strangers = append(strangers, t)
 			continue
 		}
-		strangers = append(strangers, t)
+		e.Changed = !e.known
+		e.known = true
+		r.see(e, t, boot, now)
 	}
 	for _, t := range strangers {
-		e := r.byKey(t, present)
-		if e == nil {
-			e = &Entry{Name: r.freeName(t.Name, present), Key: t.key()}
+		e := r.byKey(t)
+		switch {
+		case e == nil:
+			e = &Entry{Name: r.freeName(t), Key: t.key(), known: t.Kind != JVM}
 			r.entries[e.Name] = e
-		} else if e.sightings == 0 || e.sightings >= need(t) {
+		case e.known:
 			e.Restarts++
 		}
-		e.New, e.sightings = true, 0
-		present[e] = true
+		e.Changed = true
 		r.see(e, t, boot, now)
 	}
 	for name, e := range r.entries {
-		if present[e] {
-			continue
-		}
-		if e.Up = false; now.Sub(e.Seen) > keptFor || e.sightings > 0 && e.sightings < sightings && e.Kind == JVM && e.Restarts == 0 {
+		if !e.Up && (!e.known || now.Sub(e.Seen) > keptFor) {
 			delete(r.entries, name)
 		}
 	}
 	r.bound()
 	return r.List()
-}
-
-func need(t *Target) int {
-	if t.Kind == JVM {
-		return sightings
-	}
-	return 1
 }
 
 func (r *Registry) see(e *Entry, t *Target, boot string, now time.Time) {
@@ -103,19 +102,15 @@ func (r *Registry) see(e *Entry, t *Target, boot string, now time.Time) {
 		c.Name = e.Name
 		t = &c
 	}
-	if e.sightings < sightings {
-		e.sightings++
-	}
-	e.Target, e.Kind, e.Seen, e.Boot = t, t.Kind, now, boot
-	e.Up = e.sightings >= need(t)
-	e.PID, e.StartTicks = t.Process.PID, t.Process.StartTicks
+	e.Up, e.Target, e.Kind, e.Seen = true, t, t.Kind, now
+	e.PID, e.StartTicks, e.Boot = t.Process.PID, t.Process.StartTicks, boot
 }
 
 // byProcess finds the entry with this very process. The key must be the same
-// too: a process that execs another server is another server.
+// too: a shell that became a server by exec has a shell's pid and start time.
 func (r *Registry) byProcess(t *Target, boot string) *Entry {
 	for _, e := range r.entries {
-		if e.PID == t.Process.PID && e.StartTicks == t.Process.StartTicks && e.Boot == boot {
+		if e.PID == t.Process.PID && e.StartTicks == t.Process.StartTicks && e.Boot == boot && !e.Up && e.Key == t.key() {
 			return e
 		}
 	}
@@ -123,25 +118,32 @@ func (r *Registry) byProcess(t *Target, boot string) *Entry {
 }
 
 // byKey finds an entry that this target continues: the same base, and without a
-// process now. Of several the one with the target's own name is taken first.
-func (r *Registry) byKey(t *Target, present map[*Entry]bool) *Entry {
+// process now. Of several the one with the target's own name is taken first,
+// then the first by name.
+func (r *Registry) byKey(t *Target) *Entry {
 	key := t.key()
 	var best *Entry
-	for _, name := range slices.Sorted(maps.Keys(r.entries)) {
-		e := r.entries[name]
-		if e.Key != key || present[e] {
+	for _, e := range r.entries {
+		if e.Key != key || e.Up {
 			continue
 		}
-		if best == nil || e.Name == t.Name && best.Name != t.Name {
+		if best == nil || e.Name == t.Name || best.Name != t.Name && e.Name < best.Name {
 			best = e
 		}
 	}
 	return best
 }
 
-// freeName gives the name, or one with a number where another entry, down
-// perhaps, has it.
-func (r *Registry) freeName(name string, _ map[*Entry]bool) string {
+// freeName gives the target's name. Where another entry has it, one that is down
+// perhaps, the base folder's name is added, then a number.
+func (r *Registry) freeName(t *Target) string {
+	name := t.Name
+	if r.entries[name] == nil {
+		return name
+	}
+	if base := path.Base(cmp.Or(t.Base, t.Process.Cwd, "/")); base != "/" && base != "." {
+		name += "-" + labelName(base)
+	}
 	free := name
 	for n := 2; r.entries[free] != nil; n++ {
 		free = fmt.Sprintf("%s-%d", name, n)
@@ -155,26 +157,29 @@ func (r *Registry) bound() {
 	if len(r.entries) <= MaxTargets {
 		return
 	}
-	all := r.List()
-	slices.SortStableFunc(all, func(a, b *Entry) int {
+	all := make([]*Entry, 0, len(r.entries))
+	for _, e := range r.entries {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *Entry) int {
 		if a.Up != b.Up {
 			if a.Up {
 				return -1
 			}
 			return 1
 		}
-		return b.Seen.Compare(a.Seen)
+		return cmp.Or(b.Seen.Compare(a.Seen), cmp.Compare(a.Name, b.Name))
 	})
 	for _, e := range all[MaxTargets:] {
 		delete(r.entries, e.Name)
 	}
 }
 
-// List is every entry that is a target, by name.
+// List is every target, sorted by name.
 func (r *Registry) List() []*Entry {
 	out := make([]*Entry, 0, len(r.entries))
 	for _, e := range r.entries {
-		if e.sightings == 0 || e.sightings >= sightings || e.Kind != JVM || e.Restarts > 0 {
+		if e.known {
 			out = append(out, e)
 		}
 	}
@@ -182,11 +187,11 @@ func (r *Registry) List() []*Entry {
 	return out
 }
 
-// Save writes the entries down for the next start of the sidecar.
+// Save writes the targets down for the next start of the sidecar.
 func (r *Registry) Save() ([]byte, error) { return json.Marshal(r.List()) }
 
 // Load takes back what Save wrote. A server that is still the same process goes
-// on; one that came back meanwhile has one restart more.
+// on; one that came back meanwhile has one restart more at the next Update.
 func (r *Registry) Load(data []byte) error {
 	var in []*Entry
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -194,7 +199,7 @@ func (r *Registry) Load(data []byte) error {
 	}
 	for _, e := range in {
 		if e != nil && e.Name != "" && len(r.entries) < MaxTargets {
-			e.Up = false
+			e.known = true
 			r.entries[e.Name] = e
 		}
 	}

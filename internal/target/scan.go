@@ -68,11 +68,11 @@ func dropLaunchers(ts []*Target, parents map[int]int) []*Target {
 		c.Blind = slices.DeleteFunc(slices.Clone(t.Blind), func(b Blind) bool {
 			return b.Reason == "stdout_is_pipe" && len(p.AppLogs) > 0
 		})
-		c.Learned = append(slices.Clone(t.Learned), Fact{What: fmt.Sprintf("that process %d is only its launcher", p.Process.PID), From: "its parent in /proc/PID/stat"})
+		c.Learned = append(slices.Clone(t.Learned), Fact{Key: "kind", What: fmt.Sprintf("that process %d is only its launcher", p.Process.PID), From: "its parent in /proc/PID/stat"})
 		for _, a := range p.AppLogs {
 			if a.Role == "primary" && !slices.ContainsFunc(c.AppLogs, func(x AppLog) bool { return x.Path == a.Path }) {
 				c.AppLogs = append([]AppLog{a}, c.AppLogs...)
-				c.Learned = append(c.Learned, Fact{What: "the console log " + a.Path, From: "descriptors 1 and 2 of the launcher"})
+				c.Learned = append(c.Learned, Fact{Key: "app_logs", What: "the console log " + a.Path, From: "descriptors 1 and 2 of the launcher"})
 			}
 		}
 		ts[i] = &c

@@ -59,6 +59,16 @@ func New(cfg Config) *Scanner {
 // Blind is what can't be seen of the machine as a whole.
 func (s *Scanner) Blind() []Blind { return s.blind }
 
+// Boot is the kernel's id of this boot: pids and start ticks begin anew with
+// each. It is empty where the kernel does not say.
+func (s *Scanner) Boot() string {
+	b, err := s.small(path.Join(s.cfg.Proc, "sys/kernel/random/boot_id"))
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(b))
+}
+
 const (
 	// settled is how old a JVM is when it is no longer expected to open new
 	// files and ports each second.

@@ -38,6 +38,9 @@ func (s *Scanner) Blind() []Blind {
 		Detail: "on this system JVMs are found by the name of their program only, and their open files, hsperfdata and ports are not looked at"}}
 }
 
+// Boot is not known here; start times are wall time and tell boots apart.
+func (s *Scanner) Boot() string { return "" }
+
 // Scan looks at the machine.
 func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
 	ps, err := process.ProcessesWithContext(ctx)

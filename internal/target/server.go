@@ -12,17 +12,17 @@ import (
 
 func (b *builder) isTomcat() bool {
 	if strings.HasPrefix(b.o.main, "org.apache.catalina.startup.") || strings.HasPrefix(b.o.main, "org.apache.tomcat.startup.") {
-		b.learn("that it is a Tomcat", "the main class "+clean(b.o.main, 100))
+		b.learn("kind", "that it is a Tomcat", "the main class "+clean(b.o.main, 100))
 		return true
 	}
 	if b.o.props["catalina.base"] != "" || b.o.props["catalina.home"] != "" {
 		if _, ok := b.openHas("catalina", "tomcat", "bootstrap", "tomee"); ok || b.fdsDenied {
-			b.learn("that it is a Tomcat", "-Dcatalina.base on the command line")
+			b.learn("kind", "that it is a Tomcat", "-Dcatalina.base on the command line")
 			return true
 		}
 	}
 	if jar, ok := b.openHas("tomcat-embed-core"); ok {
-		b.learn("that it is an embedded Tomcat", "the open file "+jar)
+		b.learn("kind", "that it is an embedded Tomcat", "the open file "+jar)
 		return true
 	}
 	return false
@@ -34,19 +34,19 @@ func (b *builder) tomcat() {
 	env := func(k string) string { return b.abs(b.environ[k]) }
 	switch {
 	case b.t.Base != "":
-		b.learn("catalina.base "+b.t.Base, "-Dcatalina.base")
+		b.learn("base", "catalina.base "+b.t.Base, "-Dcatalina.base")
 	case b.t.Home != "":
 		b.t.Base = b.t.Home
-		b.learn("catalina.base "+b.t.Base, "-Dcatalina.home; there is no -Dcatalina.base")
+		b.learn("base", "catalina.base "+b.t.Base, "-Dcatalina.home; there is no -Dcatalina.base")
 	case env("CATALINA_BASE") != "":
 		b.t.Base = env("CATALINA_BASE")
-		b.learn("catalina.base "+b.t.Base, "CATALINA_BASE in the environment")
+		b.learn("base", "catalina.base "+b.t.Base, "CATALINA_BASE in the environment")
 	case env("CATALINA_HOME") != "":
 		b.t.Base = env("CATALINA_HOME")
-		b.learn("catalina.base "+b.t.Base, "CATALINA_HOME in the environment")
+		b.learn("base", "catalina.base "+b.t.Base, "CATALINA_HOME in the environment")
 	default:
 		b.t.Base = path.Clean(b.cwd)
-		b.learn("catalina.base "+b.t.Base, "the working directory; nothing names it")
+		b.learn("base", "catalina.base "+b.t.Base, "the working directory; nothing names it")
 	}
 	if b.t.Home == "" {
 		b.t.Home = cmpOr(env("CATALINA_HOME"), b.t.Base)
@@ -74,7 +74,7 @@ func (b *builder) tomcatVersion() {
 		defer f.Close()
 		if v := tomcatVersionOf(f); v != "" {
 			b.t.Version = v
-			b.learn("the version "+v, "ServerInfo in "+name)
+			b.learn("version", "the version "+v, "ServerInfo in "+name)
 		}
 		return b.t.Version != ""
 	}
@@ -86,7 +86,7 @@ func (b *builder) tomcatVersion() {
 				base := strings.TrimSuffix(path.Base(jar), ".jar")
 				if v := dotted(base[strings.LastIndexByte(base, '-')+1:]); v != "" {
 					b.t.Version = v
-					b.learn("the version "+v, "the name of "+jar)
+					b.learn("version", "the version "+v, "the name of "+jar)
 				}
 			}
 		}
@@ -133,7 +133,7 @@ func (b *builder) serverXML() serverXML {
 	if external {
 		b.blind("target", "external_entity", "", "%s takes in other files by external entities, which are not read", name)
 	}
-	b.learn("connectors, executors and access logs", name)
+	b.learn("connectors", "connectors, executors and access logs", name)
 
 	var catalina map[string]string
 	if data, err := b.w.settings(path.Join(b.t.Base, "conf/catalina.properties")); err == nil {
@@ -181,16 +181,20 @@ func (b *builder) contexts(s *serverXML, value func(string) string) {
 }
 
 // embedded makes connectors of the ports that the process listens on, where no
-// settings tell more. What is not known stays 0.
+// settings tell more. What is not known stays 0. Ports on loopback alone (the
+// shutdown port, JMX) only count when there is no other.
 func (b *builder) embedded() {
+	open := func(l listener) bool { return !strings.HasPrefix(l.addr, "127.") && l.addr != "::1" }
+	some := slices.ContainsFunc(b.listeners, open)
 	for _, l := range b.listeners {
-		if len(b.t.Connectors) >= 8 {
-			break
+		if some && !open(l) || l.port == 8005 || l.port >= 32768 || len(b.t.Connectors) >= 8 {
+			continue
 		}
-		if !slices.ContainsFunc(b.t.Connectors, func(c Connector) bool { return c.Port == l.port }) && l.port < 32768 {
+		if !slices.ContainsFunc(b.t.Connectors, func(c Connector) bool { return c.Port == l.port }) {
 			b.t.Connectors = append(b.t.Connectors, Connector{Port: l.port, Address: l.addr, Protocol: "unknown", Listening: true})
 		}
 	}
+	slices.SortFunc(b.t.Connectors, func(x, y Connector) int { return x.Port - y.Port })
 }
 
 // juli reads logging.properties for the server's own files.
@@ -205,13 +209,13 @@ func (b *builder) juli() {
 	console := true
 	if err == nil {
 		logs, console = readJuli(parseProperties(data), b.t.Base, value)
-		b.learn("the server's own log files", name)
+		b.learn("app_logs", "the server's own log files", name)
 	} else {
 		// What Tomcat comes with.
 		for _, p := range []string{"catalina.", "localhost.", "manager.", "host-manager."} {
 			logs = append(logs, juliLog{root: p == "catalina.", file: datedFile(path.Join(b.t.Base, "logs"), p, "yyyy-MM-dd", ".log")})
 		}
-		b.learn("the server's own log files", "Tomcat's defaults; "+name+" can't be read")
+		b.learn("app_logs", "the server's own log files", "Tomcat's defaults; "+name+" can't be read")
 	}
 	for _, l := range logs {
 		a := AppLog{LogFile: l.file, Role: "own"}
@@ -229,14 +233,14 @@ const jettyXML = "org.eclipse.jetty.xml.XmlConfiguration"
 func (b *builder) isJetty() bool {
 	switch {
 	case b.o.main == jettyXML, b.o.main == "org.eclipse.jetty.start.Main", b.o.main == "org.mortbay.start.Main":
-		b.learn("that it is a Jetty", "the main class "+b.o.main)
+		b.learn("kind", "that it is a Jetty", "the main class "+b.o.main)
 		return true
 	case b.o.jar && path.Base(b.o.main) == "start.jar" && b.startJar():
-		b.learn("that it is a Jetty", "-jar start.jar, and Jetty's settings or jars beside it")
+		b.learn("kind", "that it is a Jetty", "-jar start.jar, and Jetty's settings or jars beside it")
 		return true
 	}
 	if jar, ok := b.openHas("jetty-server", "jetty9-server", "jetty12-server"); ok && b.o.props["jetty.home"] != "" {
-		b.learn("that it is a Jetty", "the open file "+jar)
+		b.learn("kind", "that it is a Jetty", "the open file "+jar)
 		return true
 	}
 	return false
@@ -263,7 +267,7 @@ func (b *builder) jetty() {
 			if i == 0 && strings.HasSuffix(a, ".properties") {
 				if data, err := b.w.settings(b.abs(a)); err == nil {
 					j.addProperties(parseProperties(data))
-					b.learn("Jetty's properties", b.abs(a))
+					b.learn("connectors", "Jetty's properties", b.abs(a))
 				}
 			} else {
 				j.addArg(a)
@@ -276,9 +280,9 @@ func (b *builder) jetty() {
 	}
 	if b.t.Base == "" {
 		b.t.Base = path.Clean(b.cwd)
-		b.learn("jetty.base "+b.t.Base, "the working directory; there is no -Djetty.base")
+		b.learn("base", "jetty.base "+b.t.Base, "the working directory; there is no -Djetty.base")
 	} else {
-		b.learn("jetty.base "+b.t.Base, "-Djetty.base")
+		b.learn("base", "jetty.base "+b.t.Base, "-Djetty.base")
 	}
 	if !child {
 		for _, a := range b.o.args {
@@ -296,7 +300,7 @@ func (b *builder) jetty() {
 	if j.exec && !child {
 		// This launcher serves nothing; its child is another JVM.
 		b.t.Connectors = nil
-		b.learn("that it serves nothing itself", "--exec in start.ini")
+		b.learn("connectors", "that it serves nothing itself", "--exec in start.ini")
 	} else {
 		b.t.Connectors = j.connectors(files)
 		b.listening(b.t.Connectors)
@@ -326,7 +330,7 @@ func (b *builder) jettyIni(j *jettySettings) {
 		}
 	}
 	if len(read) > 0 {
-		b.learn("ports, pool and request log", strings.Join(read, ", "))
+		b.learn("connectors", "ports, pool and request log", strings.Join(read, ", "))
 	} else {
 		b.blind("target", "not_found", "", "neither start.ini nor start.d of %s can be read: Jetty's defaults are assumed", b.t.Base)
 	}
@@ -385,7 +389,7 @@ func (b *builder) jettyVersion() {
 		base := strings.TrimSuffix(path.Base(n), ".jar")
 		if v := dotted(base[strings.LastIndexByte(base, '-')+1:]); v != "" {
 			b.t.Version = v
-			b.learn("the version "+v, "the name of "+n)
+			b.learn("version", "the version "+v, "the name of "+n)
 			break
 		}
 		f, err := b.w.open(n)
@@ -396,14 +400,19 @@ func (b *builder) jettyVersion() {
 		f.Close()
 		if v != "" {
 			b.t.Version = v
-			b.learn("the version "+v, "the manifest of "+n)
+			b.learn("version", "the version "+v, "the manifest of "+n)
 			break
 		}
 	}
+	b.v = parseTomcatVersion(b.t.Version)
 	if b.t.Version == "" {
 		b.blind("target", "no_version", "", "the Jetty's version could not be found")
+		for _, n := range names {
+			if strings.HasPrefix(path.Base(n), "jetty9-") {
+				b.v.major = 9 // Debian's name for it
+			}
+		}
 	}
-	b.v = parseTomcatVersion(b.t.Version)
 }
 
 // name is kind and lowest serving port.
@@ -414,9 +423,9 @@ func (b *builder) name() {
 	ports := servingPorts(b.t.Connectors)
 	if len(ports) == 0 {
 		b.t.Name = string(b.t.Kind) + "-" + labelName(path.Base(b.t.Base))
-		b.learn("the name "+b.t.Name, "the base folder; no port is known")
+		b.learn("name", "the name "+b.t.Name, "the base folder; no port is known")
 		return
 	}
 	b.t.Name = fmt.Sprintf("%s-%d", b.t.Kind, ports[0])
-	b.learn("the name "+b.t.Name, "kind and lowest port of the settings")
+	b.learn("name", "the name "+b.t.Name, "kind and lowest port of the settings")
 }

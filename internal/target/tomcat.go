@@ -75,26 +75,21 @@ func (v tomcatVersion) atLeast(major, minor, patch int) bool {
 func readServerXML(root *element, v tomcatVersion, native bool, value func(string) string) serverXML {
 	var s serverXML
 	root.each("Service", func(service *element) {
-		executors := map[string]*Executor{}
-		service.each("Executor", func(e *element) {
-			x := readExecutor(e, v, value, &s)
-			if len(s.executors) < maxPools {
+		// In the order of the file: Tomcat looks an executor up when it comes to
+		// the connector, so one that is defined further down does not count.
+		executors := map[string]bool{}
+		for _, e := range service.children {
+			switch {
+			case e.name == "Executor" && len(s.executors) < maxPools:
+				x := readExecutor(e, v, value, &s)
 				s.executors = append(s.executors, x)
-				executors[x.Name] = &s.executors[len(s.executors)-1]
+				executors[x.Name] = true
+			case e.name == "Connector" && len(s.connectors) < maxPools:
+				if c, ok := readConnector(e, v, native, executors, value, &s); ok {
+					s.connectors = append(s.connectors, c)
+				}
 			}
-		})
-		service.each("Connector", func(e *element) {
-			c, ok := readConnector(e, v, native, value, &s)
-			if !ok || len(s.connectors) >= maxPools {
-				return
-			}
-			if x := executors[c.Executor]; c.Executor != "" && x == nil {
-				// Tomcat itself falls back to a pool of the connector's own.
-				s.find("executor_missing", "connector on port %d names the executor %q, which server.xml does not define: it uses a pool of its own", c.Port, c.Executor)
-				c.Executor = ""
-			}
-			s.connectors = append(s.connectors, c)
-		})
+		}
 		service.each("Engine", func(engine *element) {
 			s.engine = value(engine.attr["name"])
 			readValves(engine, "engine", value, &s.valves)
@@ -144,7 +139,7 @@ func readExecutor(e *element, v tomcatVersion, value func(string) string, s *ser
 	return x
 }
 
-func readConnector(e *element, v tomcatVersion, native bool, value func(string) string, s *serverXML) (Connector, bool) {
+func readConnector(e *element, v tomcatVersion, native bool, executors map[string]bool, value func(string) string, s *serverXML) (Connector, bool) {
 	get := func(k string) string { return value(e.attr[k]) }
 	port, err := strconv.Atoi(strings.TrimSpace(get("port")))
 	if err != nil || port < -1 || port > 65535 {
@@ -164,6 +159,10 @@ func readConnector(e *element, v tomcatVersion, native bool, value func(string) 
 		ConnectionTimeout: number(get("connectionTimeout"), 60000),
 		KeepAliveTimeout:  number(get("keepAliveTimeout"), 0),
 		MaxQueueSize:      number(get("maxQueueSize"), 0),
+	}
+	if c.Executor != "" && !executors[c.Executor] {
+		s.find("executor_missing", "the connector on port %d names the executor %q, which server.xml does not define before it: the connector uses a pool of its own", c.Port, clean(c.Executor, 80))
+		c.Executor = ""
 	}
 	ajp := strings.HasPrefix(c.Protocol, "ajp")
 	if _, set := e.attr["connectionTimeout"]; ajp && !set {

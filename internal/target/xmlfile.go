@@ -16,7 +16,16 @@ type element struct {
 	name     string
 	attr     map[string]string
 	children []*element
-	text     string
+	text     string // of a text node
+}
+
+// content is the text directly inside of the element.
+func (e *element) content() string {
+	var b strings.Builder
+	for _, c := range e.children {
+		b.WriteString(c.text)
+	}
+	return b.String()
 }
 
 // textNode is the name of the nodes that hold text between elements.
@@ -84,11 +93,10 @@ func parseXML(data []byte) (root *element, external bool, err error) {
 			}
 			stack = stack[:len(stack)-1]
 		case xml.CharData:
-			if text := strings.TrimSpace(string(t)); text != "" && len(at.text)+len(text) <= maxText {
-				if count++; count > maxElements {
+			if text := strings.TrimSpace(string(t)); text != "" {
+				if count++; count > maxElements || len(text) > maxText {
 					return nil, external, errXMLBounds
 				}
-				at.text += text
 				at.children = append(at.children, &element{name: textNode, text: text})
 			}
 		case xml.Directive:
@@ -104,7 +112,7 @@ func parseXML(data []byte) (root *element, external bool, err error) {
 	if len(stack) != 1 {
 		return nil, external, fmt.Errorf("<%s> does not end", clean(stack[len(stack)-1].name, 60))
 	}
-	if len(top.children) != 1 {
+	if len(top.children) != 1 || top.children[0].name == textNode {
 		return nil, external, errors.New("no single root element")
 	}
 	return top.children[0], external, nil
