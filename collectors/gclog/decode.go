@@ -53,6 +53,8 @@ type open struct {
 	// Eden line only refines them.
 	LastHeap  bool `json:"last_heap,omitempty"`
 	LastYoung bool `json:"last_young,omitempty"` // the last pause was young, so the Eden line says what it promoted
+	// Histogram: a class histogram is open at the top level.
+	Histogram bool `json:"histogram,omitempty"`
 	// Details: G1 prints Eden lines, whose sizes are better than the headers'.
 	Details bool `json:"details,omitempty"`
 }
@@ -64,10 +66,11 @@ type started struct {
 }
 
 type held struct {
-	Set     bool    `json:"set,omitempty"`
-	ID      int64   `json:"id,omitempty"`
-	Cause   Cause   `json:"cause,omitempty"`
-	Seconds float64 `json:"seconds,omitempty"`
+	Set     bool       `json:"set,omitempty"`
+	ID      int64      `json:"id,omitempty"`
+	Cause   Cause      `json:"cause,omitempty"`
+	Seconds float64    `json:"seconds,omitempty"`
+	Heap    Transition `json:"heap"`
 }
 
 type regions struct {
@@ -103,10 +106,9 @@ func (d *decoder) line(b []byte) {
 	if d.Bare && d.Nrec == 0 && d.bareLine(b) {
 		return
 	}
-	if b[0] == 'U' && d.Nrec == 0 && len(b) < 32 && has(b, "Using ") && collectorNamed(b[6:]) != CollectorUnknown {
-		// The first line of a unified log that has no decorations.
+	if !d.Bare && d.Nrec == 0 && bareBegins(b) {
 		d.Bare = true
-		d.using(b[6:])
+		d.bareLine(b)
 		return
 	}
 	d.legacy(b)

@@ -97,6 +97,10 @@ func TestForms(t *testing.T) {
 		{"an application's brackets", "INFO [GC monitor] 3 secs]\n[GC monitor] took 0.1 secs]\n[app] GC(1) Pause Young 1M->1M(2M) 9.999ms now", ""},
 		{"time limit", "1.2: [Full GC [PSYoungGen: 8K->0K(9K)] [ParOldGen: 9K->8K(9K)] 9K->8K(9K), 0.1 secs]\n      GC time would exceed GCTimeLimit of 98%", "full:0.1"},
 
+		{"histogram in the record", "1.2: [Full GC (System.gc()) 1.2: [Class Histogram (before full gc): \n num     #instances         #bytes  class name\n----------------------------------------------\n   1:          1234        5678  [C\n   2:          1234        5678  [Ljava.lang.Object;\nTotal          2468       11356\n, 0.01 secs]\n1.3: [CMS: 9K->4K(9K), 0.1 secs] 9K->4K(9K), 0.2 secs]", "full:0.2"},
+		{"histogram before the record", "1.2: [Class Histogram (before full gc): \n num     #instances         #bytes  class name\n   1:          1234        5678  [[C\nTotal          2468       11356\n, 0.01 secs]\n1.3: [Full GC 9K->4K(9K), 0.2 secs]", "full:0.2"},
+		{"string deduplication", "1.2: [GC concurrent-string-deduplication, 123.0B->0.0B(123.0B), avg 78.9%, 0.0012 secs]\n   [Last Exec: 0.0012 secs, Idle: 0.1 secs, Blocked: 0/0.0 secs]\n      [Inspected:              12]\n", ""},
+
 		{"unified start and end", "[1.0s][info][gc,start] GC(7) Pause Young (Normal) (G1 Evacuation Pause)\n[1.0s][info][gc      ] GC(7) Pause Young (Normal) (G1 Evacuation Pause) 23M->4M(64M) 5.123ms", "young:0.005123"},
 		{"JDK 9 stamps in the line", "[1.0s][info][gc] GC(7) Pause Young (G1 Evacuation Pause) 23M->4M(64M) (0.231s, 0.234s) 3.0ms", "young:0.003"},
 		{"JDK 9 G1 initial mark", "[1.0s][info][gc] GC(7) Pause Initial Mark (G1 Humongous Allocation) 23M->4M(64M) 3.0ms", "young:0.003"},

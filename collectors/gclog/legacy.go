@@ -48,6 +48,9 @@ type record struct {
 
 // legacy takes a line of the old form, or any other line.
 func (d *decoder) legacy(b []byte) {
+	if b[0] == ' ' && histogramRow(b) {
+		return
+	}
 	if d.Nrec > 0 {
 		if !d.inside(b) {
 			return
@@ -97,6 +100,26 @@ func (d *decoder) inside(b []byte) bool {
 		d.rest(left)
 	}
 	return false
+}
+
+// histogramRow: "   1:   12   345  [C". The class names of arrays are brackets
+// that nobody closes.
+func histogramRow(b []byte) bool {
+	i := spaces(b)
+	_, frac, n := number(b[i:])
+	if n == 0 || frac > 0 || i+n >= len(b) || b[i+n] != ':' {
+		return false
+	}
+	b = b[i+n+1:]
+	for range 2 {
+		k := spaces(b)
+		_, frac, n := number(b[k:])
+		if k == 0 || n == 0 || frac > 0 {
+			return false
+		}
+		b = b[k+n:]
+	}
+	return spaces(b) > 0
 }
 
 // begins says whether a line inside an open record starts another one, which
@@ -183,12 +206,15 @@ func (d *decoder) top(b []byte) {
 		}
 		end := bytes.IndexByte(b, ']')
 		if end < 0 {
-			if !knownBracket(b) {
+			if has(b, "[Class Histogram") {
+				d.Histogram = true // its rows and its end stand on lines of their own
+			} else if !knownBracket(b) {
 				d.unrecognised(b)
 			}
 			return
 		}
-		if !knownBracket(b) && steps == 0 && i == 0 {
+		// G1's details are indented, and there are more of them in each version.
+		if steps == 0 && i < 3 && !knownBracket(b) {
 			d.unrecognised(b)
 			return
 		}

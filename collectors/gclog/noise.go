@@ -36,6 +36,10 @@ func (d *decoder) text(b []byte) {
 		}
 	case 's':
 		if has(b, "secs]") { // ", 0.08 secs]" that closes a record we never saw open
+			if d.Histogram {
+				d.Histogram = false
+				return
+			}
 			d.out(d.event(IncompleteEvent))
 			if i := bytes.IndexByte(b, ']'); i+1 < len(b) {
 				d.top(b[i+1:])
@@ -48,7 +52,7 @@ func (d *decoder) text(b []byte) {
 			return
 		}
 	}
-	if knownText(b) {
+	if knownText(b) || contains(b, "[threads: total") || contains(b, "]      [") { // PrintSafepointStatistics
 		return
 	}
 	// Two threads wrote at once: a record may begin in the middle of the line. It
@@ -131,6 +135,7 @@ var knownPrefixes = func() (t [256][]string) {
 		"Memory:", "/proc/meminfo", "GC log file", "File ", "GC locker", "GC Warning", "promo", "avg_", "CMS: Large", "CMS: Full", "CMSCollector",
 		"VerifyBeforeGC", "VerifyAfterGC", "[Verifying", "Verifying", "Finished", "bailing out", "size[", "demand:", "MemTotal", "MemFree", "Buffers", "Cached", "Swap", "Active", "Inactive", "Dirty", "Writeback", "AnonPages", "Mapped", "Shmem", "Slab", "SReclaimable", "SUnreclaim", "KernelStack", "PageTables", "NFS_Unstable", "Bounce", "WritebackTmp", "CommitLimit", "Committed_AS", "Vmalloc", "HardwareCorrupted", "AnonHugePages", "HugePages", "Hugepagesize", "DirectMap", "Unevictable", "Mlocked", "MemAvailable", "CmaTotal", "CmaFree", "ShmemHugePages", "ShmemPmdMapped",
 		"Preclean", "Survivor", "Finalizing", "Unloading class",
+		"active_workers_by", "num     #instances", "Total  ", "vmop", "Polling page", "Maximum sync time", "Maximum vm operation", "VM operations coalesced",
 		"(concurrent mode", "icms_dc", "secs]", "/0x", "CMS Perm", "CMS perm",
 	} {
 		t[p[0]] = append(t[p[0]], p)
@@ -194,6 +199,7 @@ func knownBare(b []byte) bool {
 
 var knownBareLines = func() (t [256][]string) {
 	for _, p := range []string{
+		"Using ", "Safepoint \"", "Allocation Stall (", "Total time for which", "GC Overhead", "GC time ", "Pause ", "All times are", "all workers", "Under allocation pressure", "Allocation pacing", "tune GC heuristics", "to avoid Degenerated", "Dividing", "Alignments", "Clearing All", "Reserved Space", "Workers:", "Mutators:", "- age", "Age table", "successful", "CMS", "Desired survivor", "Workers", "Adding", "Expand", "Shrink", "Resize", "MarkStack", "ParallelGCThreads", "ConcGCThreads", "GC Thread", "Garbage", "Live", "Allocated",
 		"Version:", "CPUs:", "Memory:", "Large Page Support", "NUMA", "Compressed Oops", "Heap ", "Pre-touch", "Parallel Workers", "Concurrent ", "Periodic GC", "CDS archive", "Compressed class",
 		"Narrow klass", "CardTable", "Min Capacity", "Max Capacity", "Initial Capacity", "Soft Max", "Medium Page", "Available space", "Uncommit", "Address Space", "GC Workers", "Runtime Workers", "Mode:", "Heuristics", "TLAB", "Encoding Range", "Klass ", "Protection zone", "UseCompressed", "Trigger", "Free:", "Pacer", "Metaspace", "garbage-first heap", "Initializing", "Entering safepoint", "Leaving safepoint", "Application time", "Relocation Stall", "Consider", "Minimum heap", "Maximum heap", "Initial heap", "Young ", "Old ",
 	} {

@@ -68,27 +68,33 @@ func (d *decoder) dropped(msg []byte) {
 	d.out(e)
 }
 
+// bareBegins says whether a line is one of those that begin an undecorated log.
+func bareBegins(b []byte) bool {
+	switch b[0] {
+	case 'U':
+		return len(b) < 32 && has(b, "Using ") && collectorNamed(b[6:]) != CollectorUnknown
+	case 'I':
+		return has(b, "Initializing The Z")
+	case 'C':
+		return has(b, "CardTable entry size: ")
+	case 'H':
+		return has(b, "Heuristics ergonomically sets ")
+	case 'S':
+		return has(b, `Safepoint "`) && contains(b, " ns")
+	}
+	return false
+}
+
 // bareLine takes a line without decoration and without "GC(n)", in a log that
 // has such messages. It answers false when it is not one of unified logging.
 func (d *decoder) bareLine(b []byte) bool {
-	switch b[0] {
-	case 'S':
-		if has(b, `Safepoint "`) {
-			d.safepoint(b)
-			return true
-		}
-	case 'A':
-		if has(b, "Allocation Stall (") {
-			d.stall(b, StallEvent)
-			return true
-		}
-	case 'U':
-		if has(b, "Using ") {
-			d.using(b[6:])
-			return true
-		}
+	if !knownBare(b) {
+		return false
 	}
-	return knownBare(b)
+	d.deco.hasTags = false
+	d.now = Stamp{}
+	d.plainMessage(b, false)
+	return true
 }
 
 // message decodes a unified message. tagged says that there is a tags field and
@@ -476,8 +482,7 @@ func (d *decoder) pauseEnd(id int64, k Kind, c Cause, conc, evac bool, t Transit
 	}
 	if k == KindFull && !nested && !d.Starts && id >= 0 && id == d.LastID+2 &&
 		(d.Collector == Serial || d.Collector == CMS || d.Collector == CollectorUnknown) {
-		d.Held = held{Set: true, ID: id, Cause: c, Seconds: secs}
-		// Its heap is the outer one's as well.
+		d.Held = held{Set: true, ID: id, Cause: c, Seconds: secs, Heap: t}
 		return
 	}
 	if id > d.LastID {
@@ -518,6 +523,9 @@ func (d *decoder) release(nested bool) {
 	e := d.event(PauseEvent)
 	e.Kind, e.Cause, e.Nested, e.Seconds = KindFull, h.Cause, nested, h.Seconds
 	d.out(e)
+	if h.Heap.Set && !nested { // a nested one's heap is that of the outer one too
+		d.heap(Heap, h.Heap, false)
+	}
 }
 
 // concurrent reads what follows "Concurrent ".
