@@ -15,6 +15,9 @@ type decoder struct {
 	maxLines int
 
 	deco decorations
+	// hops counts how often one line was taken up anew behind some text, which
+	// keeps the time linear and the stack flat whatever the line holds.
+	hops int
 	jdk  string // the last version that was printed
 	now  Stamp
 	open
@@ -92,6 +95,7 @@ func (d *decoder) line(b []byte) {
 	if len(b) == 0 {
 		return
 	}
+	d.hops = 0
 	// In the middle of a JDK 8 record a line can begin with a bracket of its own.
 	if b[0] == '[' && d.Nrec == 0 && d.deco.parse(b) {
 		d.decorated(b)

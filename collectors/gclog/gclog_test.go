@@ -524,3 +524,19 @@ func TestReportBounded(t *testing.T) {
 		t.Errorf("median %v", q)
 	}
 }
+
+// TestLongLines: time is linear in the length of a line, whatever is in it. A
+// quadratic step would take minutes here, and the test's own limit ends it.
+func TestLongLines(t *testing.T) {
+	for _, part := range []string{
+		"x1.2: [GC 9K->1K(9K), 0.2 secs]", "1.2: [GC 9K->1K(9K), 0.2 secs]", "[Eden: ", "[Eden: 1M(1M)->1M(1M)", "secs]", "CMS: abort preclean [", "[GC ", "[GC (", "(", "((0", "->", "0->", "9K->1K(",
+		"[", "]", "[]", "[0x", "1.2: ", "T", "0T0", "JRE (", "[GC concurrent-", "[GC concurrent-a, 0.1 secs]", "[1s][gc] GC(1) Pause Full (", "GC(1) Pause Full (", "GC(1) ", "[a]", "[Pause , ", ": [GC", "1.1: [GC",
+	} {
+		for _, head := range []string{"", "1.0: [GC ", "1.0: [GC pause (young)", "GC(1) Pause Full ", "[1.0s][info][gc] GC(1) Concurrent ", "[1.0s][info][gc] "} {
+			d := newDecoder(func(*Event) {})
+			line := []byte(head + strings.Repeat(part, (1<<20)/len(part)))
+			d.line(line)
+			d.line(line)
+		}
+	}
+}

@@ -665,6 +665,7 @@ func (d *decoder) close(r *record, secs float64) {
 //
 //	Eden: 8.0M(9.0M)->0.0B(9.0M) Survivors: 0.0B->1024.0K Heap: 8.0M(64.0M)->3.0M(64.0M)
 func (d *decoder) edenLine(b []byte) {
+	b = b[:min(len(b), 512)]
 	eden, n := transition(b[6:])
 	if n == 0 {
 		return

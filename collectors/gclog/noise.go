@@ -2,9 +2,15 @@ package gclog
 
 import "bytes"
 
+const maxHops = 32
+
 // text reads a line of words while no record is open. b begins behind the time
 // stamps.
 func (d *decoder) text(b []byte) {
+	if d.hops++; d.hops > maxHops {
+		d.unrecognised(b)
+		return
+	}
 	switch b[0] {
 	case 'T':
 		if has(b, stoppedText) {
