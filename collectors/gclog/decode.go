@@ -17,9 +17,10 @@ type decoder struct {
 	deco decorations
 	// hops counts how often one line was taken up anew behind some text, which
 	// keeps the time linear and the stack flat whatever the line holds.
-	hops int
-	jdk  string // the last version that was printed
-	now  Stamp
+	hops      int
+	lastCause Cause
+	jdk       string // the last version that was printed
+	now       Stamp
 	open
 }
 

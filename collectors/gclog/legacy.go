@@ -97,7 +97,7 @@ func (d *decoder) inside(b []byte) bool {
 		d.now = s
 	}
 	if left := d.scan(b); len(left) > 0 {
-		d.rest(left)
+		d.top(left)
 	}
 	return false
 }
@@ -224,10 +224,6 @@ func (d *decoder) top(b []byte) {
 		}
 	}
 }
-
-// rest reads what stands behind a record that was closed in the middle of a
-// line: " [Times: …]", or the next record glued to it.
-func (d *decoder) rest(b []byte) { d.top(b) }
 
 // skipStamps jumps over blanks and everything a time stamp is made of, whole,
 // torn or twice. A "T" belongs to it only between digits.
@@ -476,8 +472,8 @@ func (d *decoder) parenthesis(b []byte) int {
 	if f != frameGC || r.Cause != 0 || r.Heap.Set {
 		return n
 	}
-	c, ok := causes[string(g)]
-	if !ok {
+	c := d.causeNamed(g)
+	if c == causeNone {
 		c = causeOther
 	}
 	r.Cause = c
@@ -630,8 +626,8 @@ func (d *decoder) close(r *record, secs float64) {
 		e.Promoted = max(0, (r.Young.Before-r.Young.After)-(r.Heap.Before-r.Heap.After))
 	}
 	d.out(e)
-	if nested {
-		return
+	if nested && k != KindYoung {
+		return // its heap is that of the pause around it
 	}
 	d.LastHeap, d.LastYoung = r.Heap.Set, k == KindYoung
 	if r.Heap.Set {

@@ -45,13 +45,11 @@ func relevant(t []byte) bool {
 		return true
 	}
 	switch string(t[2:]) {
-	case ",start", ",phases", ",heap", ",init", ",metaspace", ",ergo", ",promotion", ",ref", ",exit":
-		return string(t[2:]) != ",ref"
+	case ",start", ",phases", ",heap", ",init", ",metaspace", ",ergo", ",promotion":
+		return true
 	}
 	return false
 }
-
-func (d *decoder) tag(s string) bool { return d.deco.hasTags && string(d.deco.tags) == s }
 
 // dropped reads "  346 messages dropped due to async logging".
 func (d *decoder) dropped(msg []byte) {
@@ -312,7 +310,10 @@ func (d *decoder) pause(m []byte, id int64) {
 		return
 	}
 	name := m[:nameEnd]
-	kind, known := kindByPause[string(name)]
+	kind, known := KindYoung, true
+	if string(name) != "Young" {
+		kind, known = kindByPause[string(name)]
+	}
 	rest := m[nameEnd:]
 	var (
 		cause    Cause
@@ -352,7 +353,7 @@ scan:
 				evac = true
 				d.Collector = G1
 			default:
-				if c, ok := causes[string(g)]; ok {
+				if c := d.causeNamed(g); c != causeNone {
 					cause, hasCause = c, true
 				} else {
 					unknown = true
@@ -503,8 +504,8 @@ func (d *decoder) pauseEnd(id int64, k Kind, c Cause, conc, evac bool, t Transit
 	d.OldGrew = 0
 	d.out(e)
 	if t.Set {
-		if nested {
-			return
+		if nested && k != KindYoung {
+			return // its heap is that of the pause around it
 		}
 		d.heap(Heap, t, false)
 	}
