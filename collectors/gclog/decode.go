@@ -97,8 +97,10 @@ func (d *decoder) line(b []byte) {
 		return
 	}
 	d.hops = 0
-	// In the middle of a JDK 8 record a line can begin with a bracket of its own.
-	if b[0] == '[' && d.Nrec == 0 && d.deco.parse(b) {
+	if b[0] == '[' && d.deco.parse(b) {
+		if d.Nrec > 0 {
+			d.abandon() // the server was restarted on a newer Java
+		}
 		d.decorated(b)
 		return
 	}

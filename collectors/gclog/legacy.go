@@ -89,7 +89,7 @@ func (d *decoder) inside(b []byte) bool {
 	}
 	_ = s
 	t := b[spaces(b):]
-	if has(t, "GC time ") && contains(t, "GCTimeLimit") {
+	if overLimit(t) {
 		d.failure(GCOverheadLimit)
 		return false
 	}
@@ -156,13 +156,22 @@ func recordKind(b []byte) recordType {
 			return gcRecord
 		}
 		switch r[0] {
-		case '-', '[', ':', '\r':
+		case '-', '[', ':', '{':
 			return gcRecord
+		case 'A', 'T', 'B', 'H':
+			// JDK 7 prints no blank before what comes next.
+			if has(r, "AdaptiveSize") || has(r, "TLAB") || has(r, "Before GC") || has(r, "Heap ") {
+				return gcRecord
+			}
 		case ' ':
 			if has(r, " concurrent-") || has(r, " ref-proc") || has(r, " Worker") || has(r, " log file") {
 				return notRecord
 			}
 			return gcRecord
+		default:
+			if isDigit(r[0]) { // "[GC2013-05-27T…" and "[GC1.234: [ParNew" of JDK 7
+				return gcRecord
+			}
 		}
 	}
 	return notRecord
@@ -192,6 +201,12 @@ func (d *decoder) top(b []byte) {
 		switch {
 		case has(b, "[Eden: "):
 			d.edenLine(b[1:])
+		case has(b, "[ ") && len(b) > 2 && isDigit(b[2]):
+			// G1 of JDK 6 prints the heap alone: "[ 59M->42M(100M)]".
+			if t, n := transition(b[2:]); n > 0 {
+				d.heap(Heap, t, d.LastHeap)
+				d.LastHeap = false
+			}
 		case has(b, "[CMS-concurrent-"), has(b, "[GC concurrent-"):
 			b = d.scan(b)
 			if d.Depth > 0 && d.Nrec == 0 {

@@ -53,7 +53,7 @@ func (d *decoder) text(b []byte) {
 			return
 		}
 	case 'G':
-		if has(b, "GC time ") && contains(b, "GCTimeLimit") {
+		if overLimit(b) {
 			d.failure(GCOverheadLimit)
 			return
 		}
@@ -69,6 +69,12 @@ func (d *decoder) text(b []byte) {
 		return
 	}
 	d.unrecognised(b)
+}
+
+// overLimit: the collector takes nearly all the time and frees nearly nothing.
+func overLimit(b []byte) bool {
+	return has(b, "GC time ") && contains(b, "GCTimeLimit") ||
+		(has(b, "GC is exceeding ") || has(b, "GC would exceed ")) && contains(b, "overhead limit")
 }
 
 // glued finds "1.234: [GC" or "1.234: [Full GC" inside b and answers where the
@@ -205,7 +211,7 @@ func knownBare(b []byte) bool {
 
 var knownBareLines = func() (t [256][]string) {
 	for _, p := range []string{
-		"Using ", "Safepoint \"", "Allocation Stall (", "Total time for which", "GC Overhead", "GC time ", "Pause ", "All times are", "all workers", "Under allocation pressure", "Allocation pacing", "tune GC heuristics", "to avoid Degenerated", "Dividing", "Alignments", "Clearing All", "Reserved Space", "Workers:", "Mutators:", "- age", "Age table", "successful", "CMS", "Desired survivor", "Workers", "Adding", "Expand", "Shrink", "Resize", "MarkStack", "ParallelGCThreads", "ConcGCThreads", "GC Thread", "Garbage", "Live", "Allocated",
+		"Using ", "Safepoint \"", "Allocation Stall (", "Total time for which", "GC Overhead", "GC time ", "GC is exceeding", "GC would exceed", "Cancelling GC", "GC STATISTICS", "under stop-the-world", "enough regions", "Pause ", "All times are", "all workers", "Under allocation pressure", "Allocation pacing", "tune GC heuristics", "to avoid Degenerated", "Dividing", "Alignments", "Clearing All", "Reserved Space", "Workers:", "Mutators:", "- age", "Age table", "successful", "CMS", "Desired survivor", "Workers", "Adding", "Expand", "Shrink", "Resize", "MarkStack", "ParallelGCThreads", "ConcGCThreads", "GC Thread", "Garbage", "Live", "Allocated",
 		"Version:", "CPUs:", "Memory:", "Large Page Support", "NUMA", "Compressed Oops", "Heap ", "Pre-touch", "Parallel Workers", "Concurrent ", "Periodic GC", "CDS archive", "Compressed class",
 		"Narrow klass", "CardTable", "Min Capacity", "Max Capacity", "Initial Capacity", "Soft Max", "Medium Page", "Available space", "Uncommit", "Address Space", "GC Workers", "Runtime Workers", "Mode:", "Heuristics", "TLAB", "Encoding Range", "Klass ", "Protection zone", "UseCompressed", "Trigger", "Free:", "Pacer", "Metaspace", "garbage-first heap", "Initializing", "Entering safepoint", "Leaving safepoint", "Application time", "Relocation Stall", "Consider", "Minimum heap", "Maximum heap", "Initial heap", "Young ", "Old ",
 	} {

@@ -202,9 +202,7 @@ func (d *decoder) message(m []byte, tagged bool) {
 		switch {
 		case has(m, "Garbage Collection ("):
 			d.cycle(m[19:], "cycle")
-		case has(m, "GC Overhead Limit"):
-			d.overhead(m)
-		case has(m, "GC time "):
+		case has(m, "GC "):
 			d.overhead(m)
 		}
 	case 'A':
@@ -255,9 +253,7 @@ func (d *decoder) plainMessage(m []byte, tagged bool) {
 			d.pause(m[6:], -1)
 		}
 	case 'G':
-		if has(m, "GC Overhead Limit") || has(m, "GC time ") {
-			d.overhead(m)
-		}
+		d.overhead(m)
 	case 'V':
 		if has(m, "Version: ") {
 			d.version(m[9:])
@@ -313,6 +309,9 @@ func (d *decoder) pause(m []byte, id int64) {
 	kind, known := KindYoung, true
 	if string(name) != "Young" {
 		kind, known = kindByPause[string(name)]
+		if !known && has(name, "Verify ") {
+			kind, known = KindVerify, true
+		}
 	}
 	rest := m[nameEnd:]
 	var (
@@ -594,7 +593,7 @@ func (d *decoder) promotionFailed(m []byte) {
 
 // overhead: JDK 25 prints the counter at each collection; it is trouble from 1.
 func (d *decoder) overhead(m []byte) {
-	if has(m, "GC Overhead") {
+	if has(m, "GC Overhead Limit") {
 		i := bytes.Index(m, []byte("Counter "))
 		if i < 0 {
 			return
@@ -602,7 +601,7 @@ func (d *decoder) overhead(m []byte) {
 		if v, _, n := number(m[i+8:]); n == 0 || v == 0 {
 			return
 		}
-	} else if !contains(m, "GCTimeLimit") {
+	} else if !overLimit(m) {
 		return
 	}
 	d.failure(GCOverheadLimit)
