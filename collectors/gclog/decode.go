@@ -48,6 +48,7 @@ type open struct {
 	Degenerated int64 `json:"degenerated,omitempty"`
 
 	// Legacy.
+	LastUp  float64            `json:"last_up,omitempty"` // uptime of the last record
 	Frames  [maxDepth]frame    `json:"frames"`
 	Depth   int                `json:"depth,omitempty"`
 	Records [maxRecords]record `json:"records"`

@@ -299,6 +299,10 @@ func TestRestart(t *testing.T) {
 	if a, _ := figure(set, "gclog_allocated_bytes_total"); a != 1<<20 {
 		t.Errorf("allocated %v across a restart", a)
 	}
+	set, _ = observe("5.000: [GC 900K->100K(990K), 0.2 secs]\n0.500: [GC 800K->1K(990K), 0.2 secs]\n1.500: [GC 11K->1K(990K), 0.2 secs]\n")
+	if a, _ := figure(set, "gclog_allocated_bytes_total"); a != 10<<10 {
+		t.Errorf("allocated %v across a restart of JDK 8", a)
+	}
 	r := NewReport()
 	feed([]byte("5.0: [GC 9K->1K(9K), 0.2 secs]\n15.0: [GC 9K->1K(9K), 0.2 secs]\n1.0: [GC 9K->1K(9K), 0.2 secs]\n3.0: [GC 9K->1K(9K), 0.2 secs]\n"), r.Observe)
 	s := r.JSON().(summary)
@@ -390,6 +394,22 @@ func TestCheckpoint(t *testing.T) {
 		if got := snapshot(set); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 		}
+	}
+}
+
+// TestDamagedCheckpoint: a state that can't be ours is no reason to fall.
+func TestDamagedCheckpoint(t *testing.T) {
+	for _, open := range []string{`{"depth":99}`, `{"depth":-1}`, `{"depth":1,"nrec":1}`, `{"nrec":3,"depth":3}`, `{"collector":77}`, `{"depth":1,"nrec":1,"frames":[1],"records":[{"kind":99}]}`, `{"held":{"set":true,"cause":200}}`} {
+		o := New(metric.ForTarget("t"), DefaultConfig())
+		if err := o.Load([]byte(`{"set":{},"open":` + open + `}`)); err != nil {
+			t.Fatal(err)
+		}
+		o.Observe([]byte("1.2: ] 9K->1K(9K), 0.2 secs] [GC 9K->1K(9K), 0.2 secs]"))
+		o.Idle(time.Time{})
+		o.Gap()
+	}
+	if err := New(metric.ForTarget("t"), DefaultConfig()).Load([]byte("{")); err == nil {
+		t.Error("half a checkpoint was taken")
 	}
 }
 

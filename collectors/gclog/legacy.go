@@ -155,6 +155,16 @@ func (d *decoder) top(b []byte) {
 		switch recordKind(b) {
 		case gcRecord, fullRecord:
 			d.Lines = 0
+			if u := d.now; u.HasUp && i > 0 {
+				// Every rotated file repeats the header, so only the uptime tells that
+				// another JVM writes on.
+				if u.Uptime < d.LastUp-1 {
+					c := d.Collector
+					d.restart()
+					d.Collector = c
+				}
+				d.LastUp = u.Uptime
+			}
 			b = d.scan(b)
 			if d.Nrec > 0 {
 				return
@@ -208,9 +218,7 @@ func (d *decoder) top(b []byte) {
 func (d *decoder) skipStamps(b []byte) int {
 	i := spaces(b)
 	if s, n := legacyStamp(b[i:]); n > 0 {
-		if d.wantTime {
-			d.now = s
-		}
+		d.now = s
 		i += n
 	}
 	for i < len(b) {

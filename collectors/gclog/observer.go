@@ -274,6 +274,22 @@ func (o *Observer) Save() ([]byte, error) {
 	return json.Marshal(saved{Set: set, Open: o.dec.open, Op: string(o.dec.Operation[:o.dec.OpLen]), Account: o.acc})
 }
 
+// valid says whether every index in the state points into its list.
+func (o *open) valid() bool {
+	ok := o.Depth >= 0 && o.Depth <= maxDepth && o.Nrec >= 0 && o.Nrec <= min(o.Depth, maxRecords) &&
+		o.Collector < collectorCount && o.Outer.Kind < kinds && int(o.Held.Cause) < len(causeNames)
+	for _, r := range o.Records {
+		ok = ok && r.Kind < kinds && int(r.Cause) < len(causeNames)
+	}
+	records := 0
+	for _, f := range o.Frames[:max(0, min(o.Depth, maxDepth))] {
+		if f == frameGC {
+			records++
+		}
+	}
+	return ok && records == o.Nrec
+}
+
 // Load takes them back.
 func (o *Observer) Load(data []byte) error {
 	var s saved
@@ -283,8 +299,8 @@ func (o *Observer) Load(data []byte) error {
 	if err := o.set.Load(s.Set, Metrics); err != nil {
 		return err
 	}
-	if s.Open.Depth < 0 || s.Open.Depth > maxDepth || s.Open.Nrec < 0 || s.Open.Nrec > maxRecords {
-		s.Open = open{}
+	if !s.Open.valid() {
+		s.Open = open{} // of another version, or damaged: its record is lost, no more
 	}
 	o.dec.open = s.Open
 	o.dec.OpLen = copy(o.dec.Operation[:], s.Op)

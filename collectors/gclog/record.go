@@ -24,6 +24,7 @@ type record struct {
 	Conc   bool  `json:"conc,omitempty"`   // (initial-mark)
 	Failed uint8 `json:"failed,omitempty"` // bit set of Failure
 	Single bool  `json:"single,omitempty"` // a heap size without an arrow
+	At     Stamp `json:"at"`               // the stamp in front of it
 	// Heap, Young and Old are the transitions printed so far.
 	Heap  Transition `json:"heap"`
 	Young Transition `json:"young"`
@@ -90,7 +91,7 @@ func (d *decoder) push(b []byte) int {
 			return len(b)
 		}
 		r := &d.Records[d.Nrec]
-		*r = record{Full: k == fullRecord, Kind: KindYoung}
+		*r = record{Full: k == fullRecord, Kind: KindYoung, At: d.now}
 		d.Nrec++
 		f = frameGC
 		n := 3
@@ -354,6 +355,7 @@ func secondsBefore(b []byte) (float64, bool) {
 // close emits a whole record.
 func (d *decoder) close(r *record, secs float64) {
 	nested := d.Nrec > 0
+	d.now = r.At
 	k := r.Kind
 	switch {
 	case r.Full:
