@@ -345,6 +345,7 @@ func (o *Observer) begin(line []byte, extra int) {
 		}
 		k.last, o.lastAt = h.at, h.at
 	}
+	o.openMethod = h.method
 	r := &o.rec
 	r.kind, r.k, r.at = full, k, h.at
 	r.bytes = uint64(len(line) + 1 + extra)
