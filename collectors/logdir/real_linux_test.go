@@ -182,7 +182,6 @@ func TestBeneathRoot(t *testing.T) {
 
 func TestDeletedOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalina.out")
-	proc := t.TempDir()
 	f, err := os.Create(path)
 	must(t, err)
 	defer f.Close()
@@ -197,6 +196,10 @@ func TestDeletedOpen(t *testing.T) {
 	must(t, real.poll(0))
 	before := real.figures()["logfile_deleted_open_bytes{server}"]
 	must(t, os.Remove(path))
+	// The same file twice, and one that lives on under another name.
+	twice, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY, 0)
+	must(t, err, os.Link(path+".kept", path+".other"), os.Remove(path+".kept"))
+	defer twice.Close()
 	must(t, real.poll(time.Second))
 	real.want("logfile_deleted_open_bytes{server}", before) // every 10 s
 	must(t, real.poll(10*time.Second))
@@ -206,7 +209,7 @@ func TestDeletedOpen(t *testing.T) {
 		}
 	}
 
-	gone := newRunWith(t, Config{PID: 77, Proc: filepath.Join(proc, "none"), Patience: time.Minute})
+	gone := newRunWith(t, Config{PID: 77, Proc: filepath.Join(t.TempDir(), "none"), Patience: time.Minute})
 	must(t, gone.poll(0))
 	gone.wantAbsent("logfile_deleted_open_bytes{server}")
 }
