@@ -221,3 +221,18 @@ func TestFolderMadeAnewWithOldNumbers(t *testing.T) {
 	must(t, r.poll(time.Second))
 	r.want(written, 1200)
 }
+
+// The files that are followed by name are those that changed last, in whatever
+// order the folder lists them.
+func TestNewestAreFollowed(t *testing.T) {
+	s := &scan{tracker: newTracker(1000)}
+	for i := range 101 {
+		m := file(uint64(i+1), 1, int64(i*37%101)) // each of 0 to 100 once
+		s.add(&frame{path: "d"}, []byte(fmt.Sprint(m.changed)), &m)
+	}
+	for i, w := range s.recent[:s.recentN] {
+		if want := fmt.Sprint("d/", 100-i); w.path != want || s.recentN != watchedFiles {
+			t.Errorf("%d of %d is %s, want %s", i, s.recentN, w.path, want)
+		}
+	}
+}
