@@ -183,10 +183,20 @@ func relink(dir string) error {
 	})
 }
 
-// debianTool finds a program on the PATH, or in a Debian package unpacked in
-// the cache. The environment it returns lets the program find the libraries
-// that came with it.
-func debianTool(program, pkg, why string) (path string, env []string, err error) {
+// tools are the programs the lab uses, with the Debian package of each.
+var tools = map[string]struct{ pkg, why string }{
+	"prometheus":              {"prometheus", "Prometheus, to scrape the sidecar and fire its alerts"},
+	"promtool":                {"prometheus", "promtool, to check and test the rules"},
+	"prometheus-alertmanager": {"prometheus-alertmanager", "Alertmanager, to take the alerts"},
+	"ab":                      {"apache2-utils", "ab, to make load"},
+	"wrk":                     {"wrk", "wrk, to make load"},
+}
+
+// tool finds a program on the PATH, or in a Debian package unpacked in the
+// cache. The environment it returns lets the program find the libraries that
+// came with it.
+func tool(program string) (path string, env []string, err error) {
+	pkg, why := tools[program].pkg, tools[program].why
 	if path, err := exec.LookPath(program); err == nil {
 		return path, os.Environ(), nil
 	}

@@ -16,7 +16,7 @@ import (
 // Promtool runs Prometheus' own checker of rules and their tests in dir, and
 // returns what it printed. An error is promtool's verdict, or Missing.
 func Promtool(dir string, args ...string) (string, error) {
-	path, env, err := debianTool("promtool", "prometheus", "Prometheus and promtool, to load, test and fire the rules")
+	path, env, err := tool("promtool")
 	if err != nil {
 		return "", err
 	}
@@ -36,7 +36,7 @@ type Prometheus struct {
 // StartPrometheus starts a Prometheus with the given configuration below dir.
 // Its rule files are named by full path in the configuration.
 func StartPrometheus(dir, config string) (*Prometheus, error) {
-	path, env, err := debianTool("prometheus", "prometheus", "Prometheus, to scrape the sidecar and fire its alerts")
+	path, env, err := tool("prometheus")
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (p *Prometheus) Firing(name string) bool {
 // returns its address.
 func StartAlertmanager(dir, config string) (*Child, string, error) {
 	// The program is named after the package.
-	path, env, err := debianTool("prometheus-alertmanager", "prometheus-alertmanager", "Alertmanager, to take the alerts")
+	path, env, err := tool("prometheus-alertmanager")
 	if err != nil {
 		return nil, "", err
 	}

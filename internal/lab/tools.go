@@ -21,15 +21,20 @@ type ABReport struct {
 	Connect, Receive, Length, Exceptions int
 	Non2xx                               int
 	Bytes                                int64 // "Total transferred"
+	Body                                 int64 // "HTML transferred": bodies alone
 	Seconds                              float64
 	Text                                 string
 }
+
+// Answers is the number of complete answers, where each has a body of the given
+// size. It is the one exact count that ab's report allows.
+func (r ABReport) Answers(size int) int { return int(r.Body) / size }
 
 // AB loads url with n requests over c connections and gives up on one after
 // the timeout. It goes on after a broken connection (-r), and takes answers of
 // any length (-l).
 func AB(url string, n, c int, timeout time.Duration) (ABReport, error) {
-	path, env, err := debianTool("ab", "apache2-utils", "ab, to make load")
+	path, env, err := tool("ab")
 	if err != nil {
 		return ABReport{}, err
 	}
@@ -46,7 +51,7 @@ func AB(url string, n, c int, timeout time.Duration) (ABReport, error) {
 }
 
 var (
-	abNumber = regexp.MustCompile(`(?m)^(Complete requests|Non-2xx responses|Total transferred|Time taken for tests):\s+([0-9.]+)`)
+	abNumber = regexp.MustCompile(`(?m)^(Complete requests|Non-2xx responses|Total transferred|HTML transferred|Time taken for tests):\s+([0-9.]+)`)
 	abFailed = regexp.MustCompile(`\(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)`)
 )
 
@@ -61,6 +66,8 @@ func parseAB(out string) ABReport {
 			r.Non2xx = int(n)
 		case "Total transferred":
 			r.Bytes = int64(n)
+		case "HTML transferred":
+			r.Body = int64(n)
 		case "Time taken for tests":
 			r.Seconds = n
 		}
@@ -84,7 +91,7 @@ type WrkReport struct {
 
 // Wrk loads url over c connections for a time.
 func Wrk(url string, c int, d time.Duration) (WrkReport, error) {
-	path, env, err := debianTool("wrk", "wrk", "wrk, to make load")
+	path, env, err := tool("wrk")
 	if err != nil {
 		return WrkReport{}, err
 	}

@@ -17,10 +17,14 @@ Failed requests:        5612
    (Connect: 1, Receive: 2, Length: 2806, Exceptions: 2803)
 Non-2xx responses:      17
 Total transferred:      29294 bytes
+HTML transferred:       2522 bytes
 Requests per second:    299.18 [#/sec] (mean)
 `)
+	if n := got.Answers(len("slept 200 ms\n")); n != 194 {
+		t.Errorf("%d answers, want 194", n)
+	}
 	got.Text = ""
-	want := ABReport{Complete: 3000, Connect: 1, Receive: 2, Length: 2806, Exceptions: 2803, Non2xx: 17, Bytes: 29294, Seconds: 10.027}
+	want := ABReport{Complete: 3000, Connect: 1, Receive: 2, Length: 2806, Exceptions: 2803, Non2xx: 17, Bytes: 29294, Body: 2522, Seconds: 10.027}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
