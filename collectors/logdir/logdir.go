@@ -69,6 +69,7 @@ type Poller struct {
 	search map[string]*task // look-ups by the mount that the path's text leads to
 	held   []*holder
 	blind  []Blind // under the Set's lock
+	lie    []Place // the same
 }
 
 // New makes the source of one server. cfg must have passed Check.

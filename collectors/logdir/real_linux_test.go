@@ -69,6 +69,9 @@ func TestStormFillsFileSystem(t *testing.T) {
 	r.want(fs("logfs_avail_bytes"), size)
 	r.want(fs("logfs_inodes"), 100)
 	r.want(fs("logfs_inodes_free"), 99)
+	if pl := r.p.Places(); len(pl) != 1 || pl[0].Mountpoint != dir || pl[0].Avail != size || pl[0].Dir.Path != dir {
+		t.Errorf("places: %+v", pl)
+	}
 
 	log, err := os.OpenFile(dir+"/catalina.out", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	must(t, err)
