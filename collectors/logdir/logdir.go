@@ -68,6 +68,10 @@ type Poller struct {
 	mounts map[string]*mountTask
 	search map[string]*task // look-ups by the mount that the path's text leads to
 	held   []*holder
+
+	guess     func(path string) string
+	guessedAt time.Time
+
 	blind  []Blind // under the Set's lock
 	lie    []Place // the same
 }

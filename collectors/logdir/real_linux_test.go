@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -268,4 +270,49 @@ func TestRealUserQuota(t *testing.T) {
 	whole := newRun(t, dir) // root
 	must(t, whole.poll(0))
 	whole.want("logfs_avail_bytes{"+dir+"}", 7<<20)
+}
+
+// otherUser is linuxFS, but what is read in an open folder is read with the
+// rights of nobody. The thread that took them is not used again: the task's
+// goroutine ends locked to it.
+type otherUser struct{ linuxFS }
+
+func (o otherUser) open(root, path string) (node, error) {
+	n, err := o.linuxFS.open(root, path)
+	runtime.LockOSThread()
+	unix.Setfsuid(65534)
+	return n, err
+}
+
+// A folder in the tree that may not be read: the size is too small, and that is
+// told with the right that is missing.
+func TestPartlyRead(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give rights up")
+	}
+	dir := filepath.Join(t.TempDir(), "logs")
+	write(t, dir+"/open.log", 4096)
+	write(t, dir+"/private/secret.log", 4096)
+	must(t, os.Chmod(dir+"/private", 0o700))
+	r := newRun(t, dir)
+	r.p.sys, r.p.held = otherUser{linuxFS{proc: "/proc"}}, nil
+	must(t, r.poll(0))
+	r.want("logdir_files{logs}", 1)
+	b := r.p.Blind()
+	if len(b) != 1 || b[0].What != "logs" || b[0].Reason != PartlyRead || b[0].Needs != "CAP_DAC_READ_SEARCH" {
+		t.Errorf("blind: %+v", b)
+	}
+}
+
+// Deeper than a scan holds folders open: what lies below is left out, and told.
+func TestTooDeep(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logs")
+	deep := dir + strings.Repeat("/d", maxDepth+20)
+	write(t, deep+"/x.log", 1)
+	r := newRun(t, dir)
+	must(t, r.poll(0))
+	r.want("logdir_files{logs}", 0)
+	if b := r.p.Blind(); len(b) != 1 || b[0].Reason != PartlyRead || b[0].Needs != "" {
+		t.Errorf("blind: %+v", b)
+	}
 }

@@ -57,7 +57,7 @@ func (p *Poller) write(now time.Time) error {
 		errs = append(errs, p.writeMount(m, now))
 	}
 	for _, h := range p.held {
-		p.writeHolder(h)
+		p.writeHolder(h, now)
 	}
 	p.set.Sweep()
 	return errors.Join(errs...)
