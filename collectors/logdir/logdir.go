@@ -72,8 +72,8 @@ type Poller struct {
 	guess     func(path string) string
 	guessedAt time.Time
 
-	blind  []Blind // under the Set's lock
-	lie    []Place // the same
+	blind []Blind // under the Set's lock
+	lie   []Place // the same
 }
 
 // New makes the source of one server. cfg must have passed Check.
