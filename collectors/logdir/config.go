@@ -127,3 +127,6 @@ func (c Config) Check() error {
 	}
 	return nil
 }
+
+// DefaultConfig is what holds where the settings say nothing.
+func DefaultConfig() Config { return Config{}.withDefaults() }
