@@ -17,11 +17,11 @@ type mountTask struct {
 	err      error
 
 	buf   []byte // reused by each task
-	roots []root
+	roots []opened
 }
 
-// root is one folder, opened for a task, or why it could not be.
-type root struct {
+// opened is one folder, opened for a task, or why it could not be.
+type opened struct {
 	node node
 	err  error
 }
@@ -41,7 +41,7 @@ func (m *mountTask) work(sys fsys, cfg *Config, now time.Time, clock func() time
 	m.roots = m.roots[:0]
 	for _, f := range m.folders {
 		n, err := sys.open(cfg.Root, f.dir.Path)
-		m.roots = append(m.roots, root{n, err})
+		m.roots = append(m.roots, opened{n, err})
 		if err == nil {
 			m.ask(n, cfg.UID)
 		}

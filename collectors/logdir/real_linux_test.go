@@ -179,9 +179,18 @@ func TestBeneathRoot(t *testing.T) {
 	r.want("logdir_size_bytes{up}", want)
 	r.want("logdir_size_bytes{"+filepath.Base(root)+"}", du(t, root))
 
-	out := newRunWith(t, Config{Root: root, Patience: time.Minute}, "/etc")
-	if err := out.poll(0); err == nil {
-		t.Error("a path outside of the root was read")
+	// A path as the server sees it, and one that exists only outside.
+	inside := newRunWith(t, Config{Root: root, Patience: time.Minute}, "/data/logs", "/opt/tomcat/up", "/etc")
+	must(t, inside.poll(0))
+	inside.want("logdir_size_bytes{logs}", want)
+	inside.want("logdir_size_bytes{up}", want)
+	if b := inside.p.Blind(); len(b) != 1 || b[0].What != "etc" || b[0].Reason != NotThere {
+		t.Errorf("blind: %+v", b)
+	}
+
+	// What /proc and /sys hold are no logs.
+	if err := newRun(t, "/proc/sys").poll(0); err == nil {
+		t.Error("a folder of the kernel's was read")
 	}
 }
 
