@@ -10,7 +10,49 @@ package collectors
 import (
 	"context"
 	"time"
+
+	"github.com/jvm-sidecar/sidecar/collectors/accesslog"
+	"github.com/jvm-sidecar/sidecar/collectors/applog"
+	"github.com/jvm-sidecar/sidecar/collectors/gclog"
+	"github.com/jvm-sidecar/sidecar/collectors/jvm"
+	"github.com/jvm-sidecar/sidecar/collectors/logdir"
+	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/follow"
+	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/target"
 )
+
+// The list of sources: each room's metrics, and what makes it for a server.
+var (
+	pollers = []struct {
+		room string
+		make func(*Monitor, *target.Target) *watch
+	}{
+		{"process", watchProcess},
+		{"jvm", watchJVM},
+		{"logdir", watchLogDir},
+	}
+	logs = []struct {
+		room string
+		want func(*Monitor, *target.Target) []wanted
+	}{
+		{"gclog", gcLogs},
+		{"accesslog", accessLogs},
+		{"applog", appLogs},
+	}
+	catalogue = [][]*metric.Family{
+		target.Metrics, process.Metrics, jvm.Metrics, logdir.Metrics,
+		gclog.Metrics, accesslog.Metrics, applog.Metrics, follow.Metrics, ownMetrics, {growthShare},
+	}
+)
+
+// Catalogue is every metric that the sidecar can emit.
+func Catalogue() (all []*metric.Family) {
+	for _, room := range catalogue {
+		all = append(all, room...)
+	}
+	return all
+}
 
 // A Poller reads the state of the world once a tick: /proc, hsperfdata, a
 // folder's size.

@@ -19,13 +19,11 @@ const zeroThreshold = 1e-9
 const maxNative = 64 << nativeSchema
 
 // bounds8 are 2^(k/8)/2 for k = 0..7: the lower bounds of the eight buckets of
-// one octave as math.Frexp's fraction sees them.
-var bounds8 = func() (b [8]float64) {
-	for k := range b {
-		b[k] = math.Exp2(float64(k)/8) / 2
-	}
-	return b
-}()
+// one octave as math.Frexp's fraction sees them. They are written out because
+// math.Exp2 is off by a last bit in two of them, and Prometheus' own table is
+// the measure for a value that stands exactly on a bound.
+var bounds8 = [8]float64{0.5, 0.5452538663326288, 0.5946035575013605, 0.6484197773255048,
+	0.7071067811865475, 0.7711054127039704, 0.8408964152537144, 0.9170040432046711}
 
 // Hist is one histogram: classic buckets and a native histogram beside them.
 type Hist struct {

@@ -190,6 +190,18 @@ func (s *Set) Len() int {
 	return n
 }
 
+// Each calls do with every present series of a counter or gauge. values are the
+// Set's own and not to be changed.
+func (s *Set) Each(f *Family, do func(values []string, v float64)) {
+	if r := s.families[f]; r != nil {
+		for _, row := range r.byKey {
+			if row.num.set {
+				do(row.values, row.num.v)
+			}
+		}
+	}
+}
+
 // Refused calls do with each family that had to send series to "other", and
 // with how many look-ups did.
 func (s *Set) Refused(do func(f *Family, lookups float64)) {
@@ -198,4 +210,15 @@ func (s *Set) Refused(do func(f *Family, lookups float64)) {
 			do(f, r.refused)
 		}
 	}
+}
+
+// Refuse counts a look-up that a room has sent to "other" itself, because the
+// cap on its labels is its own (routes), so that it shows among the refused.
+func (s *Set) Refuse(f *Family) {
+	r := s.families[f]
+	if r == nil {
+		r = &rows{family: f, byKey: map[string]*series{}}
+		s.families[f] = r
+	}
+	r.refused++
 }

@@ -4,6 +4,7 @@
 package target
 
 import (
+	"path"
 	"regexp"
 	"time"
 )
@@ -118,6 +119,14 @@ type LogFile struct {
 	Match string `json:"match,omitempty" yaml:"match,omitempty"`
 }
 
+// Folder is the folder the log lies in.
+func (f LogFile) Folder() string {
+	if f.Path != "" {
+		return path.Dir(f.Path)
+	}
+	return f.Dir
+}
+
 // Pattern is Match compiled, or nil.
 func (f LogFile) Pattern() (*regexp.Regexp, error) {
 	if f.Match == "" {
@@ -170,6 +179,9 @@ type PerfData struct {
 
 // Fact is one thing learnt and how.
 type Fact struct {
+	// Key is the key of the settings file that the fact is about: base, version,
+	// connectors, gc_logs, and args, jdk and ports for what is no setting.
+	Key  string `json:"key" yaml:"key"`
 	What string `json:"what" yaml:"what"`
 	From string `json:"from" yaml:"from"`
 }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/jvm-sidecar/sidecar/collectors"
+	"github.com/jvm-sidecar/sidecar/internal/web"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/common/version"
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+	toolkitflag "github.com/prometheus/exporter-toolkit/web/kingpinflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// DefaultPort is where Prometheus finds a sidecar.
+const DefaultPort = ":10404"
+
+func addRun(app *kingpin.Application) (string, func(streams) error) {
+	cmd := app.Command("run", "Watch the servers of this machine and serve their metrics.").Default()
+	d := &daemon{}
+	cmd.Flag("config.file", "Settings file. Without one every default stands.").StringVar(&d.configFile)
+	cmd.Flag("storage.path", "Where positions and counters are kept across restarts; nothing is written elsewhere.").Default(defaultStorage()).StringVar(&d.storage)
+	cmd.Flag("path.procfs", "The proc file system to look at.").Default("/proc").StringVar(&d.procfs)
+	cmd.Flag("web.enable-lifecycle", "Allow a reload of the settings by POST to /-/reload.").BoolVar(&d.lifecycle)
+	d.web = toolkitflag.AddFlags(cmd, DefaultPort)
+	d.logging = &promslog.Config{Level: promslog.NewLevel(), Format: promslog.NewFormat()}
+	cmd.Flag("log.level", "Only log messages of this level or above: debug, info, warn, error.").Default("info").SetValue(d.logging.Level)
+	cmd.Flag("log.format", "Form of the log messages: logfmt or json.").Default("logfmt").SetValue(d.logging.Format)
+	return cmd.FullCommand(), d.run
+}
+
+// daemon is what `sidecar run` was told.
+type daemon struct {
+	configFile, storage, procfs string
+	lifecycle                   bool
+	web                         *toolkit.FlagConfig
+	logging                     *promslog.Config
+}
+
+// defaultStorage is the state folder of the user that runs the sidecar.
+func defaultStorage() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/sidecar"
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "sidecar")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), "sidecar")
+	}
+	return filepath.Join(home, ".local", "state", "sidecar")
+}
+
+func (d *daemon) run(s streams) error {
+	d.logging.Writer = s.err
+	log := promslog.New(d.logging)
+	cfg, err := loadSettings(d.configFile)
+	if err != nil {
+		return err
+	}
+	rawLines, err := hasUsers(*d.web.WebConfigFile)
+	if err != nil {
+		return err
+	}
+	monitor, err := collectors.New(*cfg, collectors.Options{
+		Procfs: d.procfs, Storage: d.storage, Version: version.Version, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	reload := func() error { return d.reload(monitor, log) }
+	options := web.Options{RawLines: rawLines, Log: log}
+	if d.lifecycle {
+		options.Reload = reload
+	}
+	server := &http.Server{Handler: web.Handler(monitor, options), ReadHeaderTimeout: 10 * time.Second}
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	watched := make(chan error, 1)
+	go func() { watched <- monitor.Run(ctx) }()
+	served := make(chan error, 1)
+	go func() { served <- toolkit.ListenAndServe(server, d.web, log) }()
+	hup := hangups()
+
+	log.Info("sidecar started", "version", version.Version, "storage", d.storage, "listen", *d.web.WebListenAddresses)
+	for {
+		select {
+		case <-hup:
+			if err := reload(); err != nil {
+				log.Error("settings not reloaded, the old ones stay in force", "err", err)
+			}
+		case err := <-served:
+			// A port that is taken must end the program, but what was counted
+			// is still saved.
+			stop()
+			<-watched
+			return fmt.Errorf("serve: %w", err)
+		case err := <-watched:
+			return errors.Join(err, d.shutdown(server, log))
+		}
+	}
+}
+
+// shutdown lets scrapes that are under way finish.
+func (d *daemon) shutdown(server *http.Server, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	log.Info("sidecar stopped")
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// reload reads the settings again. A mistake in them changes nothing.
+func (d *daemon) reload(m *collectors.Monitor, log *slog.Logger) error {
+	cfg, err := loadSettings(d.configFile)
+	m.Reloaded(err == nil)
+	if err != nil {
+		return err
+	}
+	m.Reload(*cfg)
+	log.Info("settings reloaded", "file", d.configFile)
+	return nil
+}
+
+// hasUsers says whether the web config names users: then whoever comes through
+// is one of them, and may read raw log lines from anywhere.
+func hasUsers(webConfig string) (bool, error) {
+	if webConfig == "" {
+		return false, nil
+	}
+	data, err := os.ReadFile(webConfig)
+	if err != nil {
+		return false, fmt.Errorf("web.config.file: %w", err)
+	}
+	var c struct {
+		Users map[string]string `yaml:"basic_auth_users"`
+	}
+	if err := yaml.Unmarshal(data, &c); err != nil {
+		return false, fmt.Errorf("%s: %w", webConfig, err)
+	}
+	return len(c.Users) > 0, nil
+}

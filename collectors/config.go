@@ -1,0 +1,56 @@
+package collectors
+
+import (
+	"github.com/jvm-sidecar/sidecar/collectors/accesslog"
+	"github.com/jvm-sidecar/sidecar/collectors/applog"
+	"github.com/jvm-sidecar/sidecar/collectors/gclog"
+	"github.com/jvm-sidecar/sidecar/collectors/logdir"
+	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/follow"
+	"github.com/jvm-sidecar/sidecar/internal/target"
+)
+
+// Config is the settings file: a section for each room.
+type Config struct {
+	Targets   target.Config    `yaml:"targets"`   // Which servers are watched, and what is to be corrected in what was found.
+	Limits    follow.Limits    `yaml:"limits"`    // What the sidecar may take from the machine.
+	Process   process.Config   `yaml:"process"`   // The room process.
+	GCLog     gclog.Config     `yaml:"gclog"`     // The room gclog.
+	AccessLog accesslog.Config `yaml:"accesslog"` // The room accesslog.
+	AppLog    applog.Config    `yaml:"applog"`    // The room applog.
+	LogDir    logdir.Config    `yaml:"logdir"`    // The room logdir.
+}
+
+// Defaults are the settings where the file says nothing.
+func Defaults() Config {
+	return Config{
+		Targets:   target.DefaultConfig(),
+		Limits:    follow.DefaultLimits(),
+		Process:   process.DefaultConfig(),
+		GCLog:     gclog.DefaultConfig(),
+		AccessLog: accesslog.DefaultConfig(),
+		AppLog:    applog.DefaultConfig(),
+		LogDir:    logdir.DefaultConfig(),
+	}
+}
+
+// Check finds settings that make no sense; key is the section that holds them.
+func (c *Config) Check() (key string, err error) {
+	for _, section := range []struct {
+		key   string
+		check func() error
+	}{
+		{"targets", c.Targets.Check},
+		{"limits", c.Limits.Check},
+		{"process", c.Process.Check},
+		{"gclog", c.GCLog.Check},
+		{"accesslog", c.AccessLog.Check},
+		{"applog", c.AppLog.Check},
+		{"logdir", c.LogDir.Check},
+	} {
+		if err := section.check(); err != nil {
+			return section.key, err
+		}
+	}
+	return "", nil
+}

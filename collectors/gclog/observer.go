@@ -1,0 +1,282 @@
+package gclog
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
+)
+
+// Observer counts one stream. It satisfies collectors.Observer.
+type Observer struct {
+	set *metric.Set
+	cfg Config
+	dec *decoder
+
+	pauses      map[pauseKey]*metric.Hist
+	collections map[pauseKey]*metric.Number
+	stopped     map[string]*metric.Hist
+	concurrent  map[string]*metric.Number
+	stalls      map[string]*metric.Hist
+	failures    [failureCount]*metric.Number
+	before      [generations]*metric.Number
+	after       [generations]*metric.Number
+	committed   [generations]*metric.Number
+
+	sync, allocated, promoted, humongous, unrecognised, incomplete, dropped *metric.Number
+
+	acc account
+}
+
+type pauseKey struct {
+	collector Collector
+	kind      Kind
+	cause     Cause
+}
+
+// handleLimit bounds our own look-up tables of open labels; the Set bounds the
+// series.
+const handleLimit = 256
+
+// New makes an observer that writes into set.
+func New(set *metric.Set, cfg Config) *Observer {
+	o := &Observer{set: set, cfg: cfg}
+	o.dec = newDecoder(o.take)
+	if cfg.MaxRecordLines > 0 {
+		o.dec.maxLines = cfg.MaxRecordLines
+	}
+	o.handles()
+	return o
+}
+
+// handles looks all series up anew, at the start and after Load.
+func (o *Observer) handles() {
+	o.pauses = map[pauseKey]*metric.Hist{}
+	o.collections = map[pauseKey]*metric.Number{}
+	o.stopped = map[string]*metric.Hist{}
+	o.concurrent = map[string]*metric.Number{}
+	o.stalls = map[string]*metric.Hist{}
+	o.before, o.after, o.committed = [generations]*metric.Number{}, [generations]*metric.Number{}, [generations]*metric.Number{}
+	for f := Failure(0); f < failureCount; f++ {
+		o.failures[f] = o.set.Start(failuresTotal, f.String())
+	}
+	o.sync = o.set.Start(safepointSync)
+	o.allocated = o.set.Start(allocatedBytes)
+	o.promoted = o.set.Start(promotedBytes)
+	o.humongous = o.set.Start(humongousTotal)
+	o.unrecognised = o.set.Start(unrecognisedLines)
+	o.incomplete = o.set.Start(incompleteRecords)
+	o.dropped = o.set.Start(droppedMessages)
+}
+
+// Observe takes one line.
+func (o *Observer) Observe(line []byte) bool {
+	o.dec.line(line)
+	return o.dec.waiting()
+}
+
+// Idle closes what waits only for the next line. A record of JDK 8 stays open:
+// its rest comes when the collection ends, which may take a minute.
+func (o *Observer) Idle(time.Time) { o.dec.idle() }
+
+// Gap says that lines were lost.
+func (o *Observer) Gap() { o.dec.gap() }
+
+// take counts one event.
+func (o *Observer) take(e *Event) {
+	switch e.Type {
+	case PauseEvent:
+		key := pauseKey{o.dec.Collector, e.Kind, e.Cause}
+		n := o.collections[key]
+		if n == nil {
+			n = o.set.Counter(collectionsTotal, key.collector.String(), key.kind.String(), key.cause.String())
+			o.collections[key] = n
+		}
+		n.Inc()
+		if !e.Nested {
+			h := o.pauses[key]
+			if h == nil {
+				h = o.set.Histogram(pauseSeconds, key.collector.String(), key.kind.String(), key.cause.String())
+				o.pauses[key] = h
+			}
+			h.Observe(e.Seconds)
+		}
+		if e.Promoted > 0 {
+			o.promoted.Add(e.Promoted)
+		}
+		if e.Cause == causeHumongous {
+			o.humongous.Inc()
+		}
+	case ConcurrentEvent:
+		o.phase(e.Name).Add(e.Seconds)
+	case StoppedEvent:
+		h := o.stopped[string(e.Name)]
+		if h == nil {
+			h = o.set.Histogram(stoppedSeconds, string(e.Name))
+			if len(o.stopped) < handleLimit {
+				o.stopped[string(e.Name)] = h
+			}
+		}
+		h.Observe(e.Seconds)
+		o.sync.Add(e.Sync)
+	case StallEvent:
+		pool := poolOf(e.Name)
+		h := o.stalls[string(pool)]
+		if h == nil {
+			h = o.set.Histogram(stallSeconds, string(pool))
+			if len(o.stalls) < handleLimit {
+				o.stalls[string(pool)] = h
+			}
+		}
+		h.Observe(e.Seconds)
+	case FailureEvent:
+		o.failures[e.Failure].Inc()
+	case HeapEvent:
+		o.heap(e)
+	case AllocatedEvent:
+		if e.Promoted > 0 {
+			o.promoted.Add(e.Promoted)
+		}
+		if e.Heap.After > 0 {
+			o.allocated.Add(e.Heap.After)
+		}
+	case DroppedEvent:
+		o.dropped.Add(float64(e.Count))
+		o.acc.lost()
+	case IncompleteEvent:
+		o.incomplete.Inc()
+		o.acc.lost()
+	case UnrecognisedEvent:
+		o.unrecognised.Inc()
+	case RestartEvent:
+		o.acc = account{}
+	}
+}
+
+func (o *Observer) phase(name []byte) *metric.Number {
+	n := o.concurrent[string(name)]
+	if n == nil {
+		n = o.set.Counter(concurrentSeconds, phaseLabel(name))
+		if len(o.concurrent) < handleLimit {
+			o.concurrent[string(name)] = n
+		}
+	}
+	return n
+}
+
+// phaseLabel writes "Cleanup for Next Mark" as "cleanup-for-next-mark", as the
+// older logs have it.
+func phaseLabel(name []byte) string {
+	b := make([]byte, len(name))
+	for i, c := range name {
+		switch {
+		case c == ' ':
+			b[i] = '-'
+		case c >= 'A' && c <= 'Z':
+			b[i] = c | 0x20
+		default:
+			b[i] = c
+		}
+	}
+	return string(b)
+}
+
+func (o *Observer) heap(e *Event) {
+	if e.Rough {
+		o.acc.rough(e)
+		return
+	}
+	set := func(to *[generations]*metric.Number, f *metric.Family, v float64) {
+		n := to[e.Gen]
+		if n == nil {
+			n = o.set.Gauge(f, e.Gen.String())
+			to[e.Gen] = n
+		}
+		n.Set(v)
+	}
+	set(&o.before, heapBefore, e.Heap.Before)
+	set(&o.after, heapAfter, e.Heap.After)
+	if e.Heap.Sized {
+		set(&o.committed, heapCommitted, e.Heap.Committed)
+	}
+	if e.Gen == Heap {
+		o.allocated.Add(o.acc.heap(e))
+	}
+}
+
+// account turns a chain of heap transitions into bytes allocated: what is there
+// before a collection, less what was left by the one before it.
+type account struct {
+	Last  float64 `json:"last"`
+	Known bool    `json:"known,omitempty"`
+}
+
+func (a *account) heap(e *Event) (allocated float64) {
+	if a.Known && !e.Refines {
+		allocated = max(0, e.Heap.Before-a.Last)
+	}
+	a.Last, a.Known = e.Heap.After, true
+	return allocated
+}
+
+func (a *account) rough(e *Event) {
+	if a.Known {
+		a.Last = max(0, a.Last-max(0, e.Heap.Before-e.Heap.After))
+	}
+}
+
+// lost: a collection may be missing, so the next difference means nothing.
+func (a *account) lost() { a.Known = false }
+
+// poolOf folds a thread's name to its pool's: the number at its end is taken
+// away, and the hash in the names of Jetty's pools.
+func poolOf(name []byte) []byte {
+	if has(name, "qtp") {
+		return name[:3]
+	}
+	end := len(name)
+	for end > 0 && (isDigit(name[end-1]) || name[end-1] == '-' || name[end-1] == '#' || name[end-1] == '_' || name[end-1] == ' ') {
+		end--
+	}
+	if end == 0 {
+		return name
+	}
+	return name[:end]
+}
+
+// saved is the checkpoint of an observer.
+type saved struct {
+	Set     json.RawMessage `json:"set"`
+	Open    open            `json:"open"`
+	Op      string          `json:"op,omitempty"`
+	Account account         `json:"account"`
+}
+
+// Save writes down figures and open state.
+func (o *Observer) Save() ([]byte, error) {
+	set, err := o.set.Save()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(saved{Set: set, Open: o.dec.open, Op: string(o.dec.Operation[:o.dec.OpLen]), Account: o.acc})
+}
+
+// Load takes them back.
+func (o *Observer) Load(data []byte) error {
+	var s saved
+	if err := json.Unmarshal(data, &s); err != nil {
+		return fmt.Errorf("load GC log state: %w", err)
+	}
+	if err := o.set.Load(s.Set, Metrics); err != nil {
+		return err
+	}
+	if s.Open.Depth < 0 || s.Open.Depth > maxDepth || s.Open.Nrec < 0 || s.Open.Nrec > maxRecords {
+		s.Open = open{}
+	}
+	o.dec.open = s.Open
+	o.dec.OpLen = copy(o.dec.Operation[:], s.Op)
+	o.acc = s.Account
+	o.handles()
+	return nil
+}

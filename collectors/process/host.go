@@ -1,0 +1,107 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/shirou/gopsutil/v3/common"
+	"github.com/shirou/gopsutil/v3/cpu"
+	"github.com/shirou/gopsutil/v3/mem"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
+)
+
+// Host reads the machine, so that one can tell whether it and not the server
+// was the limit. It is a collectors.Poller, and its Set has no target.
+type Host struct {
+	set  *metric.Set
+	root string
+	last cpu.TimesStat
+	some bool // last is there
+}
+
+// NewHost makes the poller of the machine. root is where procfs is mounted;
+// empty means /proc.
+func NewHost(set *metric.Set, root string) *Host {
+	if root == "" {
+		root = "/proc"
+	}
+	return &Host{set: set, root: root}
+}
+
+// Poll reads the machine's CPU, memory and pressure.
+func (h *Host) Poll(ctx context.Context, _ time.Time) error {
+	ctx = context.WithValue(ctx, common.EnvKey, common.EnvMap{common.HostProcEnvKey: h.root})
+	var errs []error
+	times, err := cpu.TimesWithContext(ctx, false)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("read CPU times of the machine: %w", err))
+	}
+	memory, err := mem.VirtualMemoryWithContext(ctx)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("read memory of the machine: %w", err))
+	}
+	cores, coresErr := cpu.CountsWithContext(ctx, true)
+	var waits []pressure
+	for _, resource := range []string{"cpu", "memory", "io"} {
+		if b, err := os.ReadFile(filepath.Join(h.root, "pressure", resource)); err == nil {
+			waits = parsePressure(waits, resource, b)
+		}
+	}
+	var runnable uint64
+	var hasRunnable bool
+	if b, err := os.ReadFile(filepath.Join(h.root, "stat")); err == nil {
+		runnable, hasRunnable = number(b, "procs_running ")
+	}
+
+	h.set.Lock()
+	defer h.set.Unlock()
+	h.set.Begin()
+	defer h.set.Sweep()
+	if len(times) == 1 {
+		h.writeCPU(times[0])
+	}
+	if coresErr == nil && cores > 0 {
+		h.set.Gauge(hostCores).Set(float64(cores))
+	}
+	if memory != nil && memory.Total > 0 {
+		h.set.Gauge(hostMemory).Set(float64(memory.Total))
+		h.set.Gauge(hostMemoryAvailable).Set(float64(memory.Available))
+	}
+	if hasRunnable {
+		h.set.Gauge(hostRunnable).Set(float64(runnable))
+	}
+	for _, p := range waits {
+		h.set.Counter(hostPressure, p.resource, p.kind).Set(p.seconds)
+	}
+	return errors.Join(errs...)
+}
+
+// writeCPU puts down the time by mode, and the shares since the last sample. The kernel
+// counts a guest's time in user and nice too, so guest is left out.
+func (h *Host) writeCPU(t cpu.TimesStat) {
+	for _, m := range []struct {
+		mode    string
+		seconds float64
+	}{
+		{"user", t.User}, {"nice", t.Nice}, {"system", t.System}, {"idle", t.Idle}, {"iowait", t.Iowait},
+		{"irq", t.Irq}, {"softirq", t.Softirq}, {"steal", t.Steal},
+	} {
+		h.set.Counter(hostCPU, m.mode).Set(m.seconds)
+	}
+	total := func(t cpu.TimesStat) float64 {
+		return t.User + t.Nice + t.System + t.Idle + t.Iowait + t.Irq + t.Softirq + t.Steal
+	}
+	// Idle and iowait may step back by a tick on some kernels; such a sample
+	// gives no share.
+	all, idle, steal := total(t)-total(h.last), t.Idle+t.Iowait-h.last.Idle-h.last.Iowait, t.Steal-h.last.Steal
+	if h.some && all > 0 && idle >= 0 && idle <= all && steal >= 0 {
+		h.set.Gauge(hostBusy).Set((all - idle) / all)
+		h.set.Gauge(hostSteal).Set(steal / all)
+	}
+	h.last, h.some = t, true
+}

@@ -1,0 +1,134 @@
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// readSockets reads the serving ports: by sock_diag where the server shares our
+// network namespace, else from its own /proc/PID/net.
+func (p *Poller) readSockets(s *sample) error {
+	w := &p.world
+	w.readNet(&s.net)
+	if len(w.ports) == 0 {
+		return nil
+	}
+	ports := make(map[uint16]*portFigures, len(w.ports))
+	for _, port := range w.ports {
+		ports[port] = &portFigures{}
+	}
+	ours, known := w.sameNetwork(p.cfg.Root)
+	if ours {
+		err := w.diag.dump(w.ports, ports)
+		if err == nil {
+			s.ports = ports
+			return nil
+		}
+		// A sandbox may forbid netlink; the files have all but the limit.
+		for _, f := range ports {
+			*f = portFigures{}
+		}
+		s.blind = append(s.blind, Blind{Source: "process", Reason: BlindLimit, Detail: "limits of accept queues: " + err.Error(), Needs: "netlink sockets (AF_NETLINK)"})
+	} else if known {
+		s.blind = append(s.blind, Blind{Source: "process", Reason: BlindLimit,
+			Detail: "limits of accept queues: the server is in another network namespace, where only its /proc/PID/net/tcp can be read",
+			Needs:  "a sidecar in the server's network namespace"})
+	} else {
+		s.blind = append(s.blind, Blind{Source: "process", Reason: BlindNamespace,
+			Detail: "which network namespace the server is in can't be read; its sockets are read from its own /proc/PID/net/tcp, which lacks the limit of the accept queue",
+			Needs:  "the same user as the server, or CAP_SYS_PTRACE"})
+	}
+	seen := false
+	var errs []error
+	for _, name := range []string{"net/tcp", "net/tcp6"} {
+		b, err := w.file(name)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) { // a kernel without IPv6 has no tcp6
+				errs = append(errs, err)
+			}
+			continue
+		}
+		parseNetTCP(b, ports)
+		seen = true
+	}
+	if seen {
+		s.ports = ports
+	}
+	return errors.Join(errs...)
+}
+
+// sameNetwork compares the network namespaces of the server and of ourselves.
+func (w *world) sameNetwork(root string) (same, known bool) {
+	theirs, err := os.Readlink(filepath.Join(w.dir, "ns/net"))
+	if err != nil {
+		return false, false
+	}
+	// Under a root of a container's host, our own entry still is /proc/self.
+	ours, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return false, false
+	}
+	return ours == theirs, true
+}
+
+func (w *world) readNet(n *netFigures) {
+	if b, err := w.file("net/netstat"); err == nil {
+		o, ok1 := protocolCounter(b, "TcpExt", "ListenOverflows")
+		d, ok2 := protocolCounter(b, "TcpExt", "ListenDrops")
+		n.overflows, n.drops, n.hasListen = float64(o), float64(d), ok1 && ok2
+	}
+	if b, err := w.file("net/snmp"); err == nil {
+		r, ok := protocolCounter(b, "Tcp", "RetransSegs")
+		n.retransmits, n.hasTCP = float64(r), ok
+	}
+	if b, err := w.file("net/dev"); err == nil {
+		rx, tx, ok := interfaceDrops(b)
+		n.rxDropped, n.txDropped, n.hasDev = float64(rx), float64(tx), ok
+	}
+}
+
+// shownStates are the connection states with a series of their own at every
+// port, so that their absence is a 0; the others appear when they are there.
+var shownStates = []int{tcpEstablished, tcpSynRecv, tcpTimeWait, tcpCloseWait}
+
+func (p *Poller) writeSockets(s *sample, count, gauge put) {
+	count(listenOverflows, s.net.hasListen, s.net.overflows)
+	count(listenDrops, s.net.hasListen, s.net.drops)
+	count(retransmits, s.net.hasTCP, s.net.retransmits)
+	count(networkDrops, s.net.hasDev, s.net.rxDropped, "receive")
+	count(networkDrops, s.net.hasDev, s.net.txDropped, "transmit")
+	for _, c := range p.cfg.Connectors {
+		port := strconv.Itoa(c.Port)
+		gauge(acceptCount, c.AcceptCount > 0, float64(c.AcceptCount), port)
+		gauge(maxConnections, c.MaxConnections > 0, float64(c.MaxConnections), port)
+		f := s.ports[uint16(c.Port)]
+		if f == nil {
+			continue
+		}
+		gauge(listenQueue, f.listening, f.queue, port)
+		gauge(listenLimit, f.limited, f.limit, port)
+		gauge(requestsWaiting, f.listening || f.states[tcpEstablished] > 0, float64(f.waiting), port)
+		f.states[tcpSynRecv] += f.states[tcpNewSynRecv]
+		f.states[tcpNewSynRecv] = 0
+		for state, n := range f.states {
+			if state == tcpListen || connStates[state] == "" {
+				continue
+			}
+			shown := n > 0
+			for _, always := range shownStates {
+				shown = shown || (state == always && f.listening)
+			}
+			gauge(connections, shown, float64(n), port, connStates[state])
+		}
+	}
+	for _, st := range s.stalls {
+		v := 0.0
+		if st.stalled {
+			v = 1
+		}
+		gauge(stalled, true, v, strconv.Itoa(st.port), st.reason)
+	}
+}

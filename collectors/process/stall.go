@@ -1,0 +1,151 @@
+package process
+
+import "time"
+
+// The reasons of connector_stalled.
+const (
+	stallQueue    = "accept_queue" // the accept queue is full and threads are idle
+	stallPoller   = "poller"       // the Poller thread is gone
+	stallAcceptor = "acceptor"     // the Acceptor thread is gone
+	stallThread   = "thread"       // one of the two is gone, their names being one after the kernel's cut
+	stallUnread   = "unread"       // requests that nobody reads, and idle threads
+)
+
+// stallSample is one verdict.
+type stallSample struct {
+	port    int
+	reason  string
+	stalled bool
+}
+
+// stallInput is what one sample knows of a connector.
+//
+// A stalled connector and a busy one look alike from most sides: both have a
+// full accept queue, unread bytes and sleeping threads. What tells them apart is
+// that a stalled one has threads to spare and gives them nothing to do:
+//
+//	            queue full   threads      their turns on a core   verdict
+//	healthy     no           idle         none                    -
+//	busy        yes          all in use   many                    -
+//	hung below  yes          all in use   none                    - (the back end hangs, not the connector)
+//	stalled     yes          idle         none                    accept_queue
+type stallInput struct {
+	now       time.Time
+	listening bool
+	full      bool // the accept queue overflows
+	knowFull  bool
+	waiting   int  // connections with unread bytes
+	untouched int  // those of which nothing was ever read
+	busy      int  // connections that may be in progress in a thread
+	atLimit   bool // maxConnections is reached, and not accepting is right
+	threads   int
+	max       int // 0 when unknown
+	knowPool  bool
+	turns     uint64 // how often the pool's threads have had a core
+	knowTurns bool
+	served    float64 // lines of the access log
+	knowLines bool
+
+	pollers, acceptors int
+	helpers            helperView
+}
+
+// helperView says how well a connector's own threads can be told apart.
+type helperView uint8
+
+const (
+	helpersUnseen   helperView = iota // not at all
+	helpersTogether                   // pollers holds the number of both
+	helpersApart
+)
+
+// stallState remembers a connector between samples.
+type stallState struct {
+	queue, unread       since
+	pollers, acceptors  int // most ever seen
+	noPoller, noAccepor time.Time
+}
+
+// since is a suspicion: when it began and what progress would be measured from.
+type since struct {
+	at     time.Time
+	turns  uint64
+	served float64
+}
+
+// suspicious says whether progress needs to be measured in this sample.
+func (in *stallInput) suspicious() bool {
+	return in.knowPool && in.listening && !in.atLimit && in.spare() && (in.full || in.waiting > 0)
+}
+
+// spare says that a thread is idle or could be made: the connections that may be
+// in progress don't fill the pool.
+func (in *stallInput) spare() bool {
+	return in.busy < in.threads || (in.max > 0 && in.threads < in.max)
+}
+
+// judge takes a sample and appends the verdicts that it allows.
+func (s *stallState) judge(in *stallInput, after time.Duration, add func(reason string, stalled bool)) {
+	if !in.listening {
+		*s = stallState{}
+		return
+	}
+	idle := in.suspicious()
+	queue := s.queue.held(in, idle && in.full, after)
+	// A thread that sleeps before it reads a large body leaves bytes unread too,
+	// so the bytes count only where nothing of the connection was ever read, or
+	// where there are more of them than threads.
+	unread := s.unread.held(in, idle && (in.untouched > 0 || in.waiting > in.threads), after)
+	if in.knowPool {
+		if in.knowFull {
+			add(stallQueue, queue)
+		}
+		add(stallUnread, unread)
+	}
+	s.judgeThreads(in, after/2, add)
+}
+
+func (s *stallState) judgeThreads(in *stallInput, after time.Duration, add func(string, bool)) {
+	s.pollers = max(s.pollers, in.pollers)
+	s.acceptors = max(s.acceptors, in.acceptors)
+	switch in.helpers {
+	case helpersTogether:
+		if s.pollers > 0 {
+			add(stallThread, missing(&s.noPoller, in.now, in.pollers < s.pollers, after))
+		}
+	case helpersApart:
+		// Where the sidecar came after the death, the other thread tells that there
+		// should be one.
+		if s.pollers > 0 || s.acceptors > 0 {
+			add(stallPoller, missing(&s.noPoller, in.now, in.pollers < max(s.pollers, 1), after))
+			add(stallAcceptor, missing(&s.noAccepor, in.now, in.acceptors < max(s.acceptors, 1), after))
+		}
+	}
+}
+
+// held says whether a suspicion has lasted long enough without any progress.
+func (s *since) held(in *stallInput, suspect bool, after time.Duration) bool {
+	if !suspect {
+		*s = since{}
+		return false
+	}
+	progress := s.at.IsZero() ||
+		(in.knowLines && in.served > s.served) ||
+		(in.knowTurns && (in.turns < s.turns || in.turns-s.turns > uint64(in.threads/4+1)))
+	if progress || (!in.knowLines && !in.knowTurns) {
+		*s = since{at: in.now, turns: in.turns, served: in.served}
+		return false
+	}
+	return in.now.Sub(s.at) >= after
+}
+
+func missing(at *time.Time, now time.Time, gone bool, after time.Duration) bool {
+	if !gone {
+		*at = time.Time{}
+		return false
+	}
+	if at.IsZero() {
+		*at = now
+	}
+	return now.Sub(*at) >= after
+}

@@ -1,0 +1,235 @@
+package process
+
+import (
+	"slices"
+	"strconv"
+	"syscall"
+	"unsafe"
+)
+
+// A taskReader lists and reads the threads of one process with buffers that are
+// used again: no allocation once it has seen as many threads as there are.
+type taskReader struct {
+	dir  int // /proc/PID/task
+	ents [32 << 10]byte
+	buf  [1024]byte
+	path [40]byte
+}
+
+// list appends the tids, sorted. The kernel lists them in the order they were
+// made, which is not that of their numbers once these have wrapped.
+func (r *taskReader) list(tids []int32) ([]int32, error) {
+	tids = tids[:0]
+	if _, err := syscall.Seek(r.dir, 0, 0); err != nil {
+		return tids, err
+	}
+	for {
+		n, err := syscall.ReadDirent(r.dir, r.ents[:])
+		if err != nil {
+			return tids, err
+		}
+		if n <= 0 {
+			break
+		}
+		tids = appendNumbers(tids, r.ents[:n])
+	}
+	if !slices.IsSorted(tids) {
+		slices.Sort(tids)
+	}
+	return tids, nil
+}
+
+// appendNumbers takes the names that are numbers out of a getdents64 buffer.
+func appendNumbers(out []int32, b []byte) []int32 {
+	const nameAt = int(unsafe.Offsetof(syscall.Dirent{}.Name))
+	for len(b) >= nameAt {
+		length := int(*(*uint16)(unsafe.Pointer(&b[unsafe.Offsetof(syscall.Dirent{}.Reclen)])))
+		if length < nameAt || length > len(b) {
+			break
+		}
+		v, n := int32(0), 0
+		for _, c := range b[nameAt:length] {
+			if c < '0' || c > '9' {
+				if c != 0 {
+					n = 0
+				}
+				break
+			}
+			v = v*10 + int32(c-'0')
+			n++
+		}
+		if n > 0 && n < 10 {
+			out = append(out, v)
+		}
+		b = b[length:]
+	}
+	return out
+}
+
+// read reads TID/name into the reader's buffer.
+func (r *taskReader) read(tid int32, name string) ([]byte, syscall.Errno) {
+	p := strconv.AppendInt(r.path[:0], int64(tid), 10)
+	p = append(p, '/')
+	p = append(p, name...)
+	p = append(p, 0)
+	return readAt(r.dir, p, r.buf[:])
+}
+
+// readAt reads a small file beneath an open folder. path ends in a zero byte.
+func readAt(dir int, path []byte, buf []byte) ([]byte, syscall.Errno) {
+	fd, _, errno := syscall.Syscall6(syscall.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(&path[0])),
+		syscall.O_RDONLY|syscall.O_CLOEXEC, 0, 0, 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	n, _, errno := syscall.Syscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+	syscall.Syscall(syscall.SYS_CLOSE, fd, 0, 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	return buf[:n], 0
+}
+
+// sample reads the threads. Those that are new are always read; of the others
+// at most max, in turns.
+func (t *threadTable) sample(r *taskReader, max int) error {
+	var err error
+	if t.tids, err = r.list(t.tids); err != nil {
+		return err
+	}
+	next := t.spare[:0]
+	old := t.list
+	n := len(t.tids)
+	// Threads from turn on, as many as may be read, and round the end.
+	first, budget := 0, n
+	if n > max {
+		first, budget = t.turn%n, max
+		t.turn = (first + max) % n
+	}
+	read := 0
+	var st stat
+	for i, tid := range t.tids {
+		for len(old) > 0 && old[0].tid < tid {
+			old = old[1:] // gone
+		}
+		th, fresh := thread{tid: tid}, true
+		if len(old) > 0 && old[0].tid == tid {
+			th, fresh = old[0], false
+		}
+		if inTurn := (i-first+n)%n < budget; !inTurn && !fresh {
+			next = append(next, th)
+			continue
+		}
+		b, errno := r.read(tid, "stat")
+		if errno != 0 || !st.parse(b) {
+			continue // gone meanwhile
+		}
+		read++
+		t.seen(&th, &st, fresh)
+		next = append(next, th)
+	}
+	t.spare, t.list = t.list, next
+	t.sampled = 1
+	if n > 0 {
+		t.sampled = min(1, float64(read)/float64(n))
+	}
+	t.sum()
+	return nil
+}
+
+// slowReads is how many threads the slow round reads at each sample.
+const slowReads = 50
+
+// slow reads context switches and run-queue waits of a part of the threads, so
+// that a large server costs no more than a small one.
+func (t *threadTable) slow(r *taskReader) {
+	n := len(t.list)
+	for k := 0; k < min(n, slowReads); k++ {
+		t.slowTurn++
+		th := &t.list[t.slowTurn%n]
+		if b, errno := r.read(th.tid, "schedstat"); errno == 0 {
+			t.addSchedstat(th, b)
+		}
+		// status is longer than the buffer on machines with very many cores; the
+		// two lines wanted are its last.
+		if b, errno := r.readTail(th.tid, "status"); errno == 0 {
+			if v, ok := number(b, "voluntary_ctxt_switches:"); ok && v >= th.voluntary {
+				t.voluntary += v - th.voluntary
+				th.voluntary = v
+			}
+			if v, ok := number(b, "nonvoluntary_ctxt_switches:"); ok && v >= th.involuntary {
+				t.involuntary += v - th.involuntary
+				th.involuntary = v
+			}
+		}
+	}
+}
+
+// readTail reads a file of up to four buffers and returns its last full buffer.
+func (r *taskReader) readTail(tid int32, name string) ([]byte, syscall.Errno) {
+	return r.readInto(tid, name, r.ents[:4096])
+}
+
+func (r *taskReader) readInto(tid int32, name string, buf []byte) ([]byte, syscall.Errno) {
+	p := strconv.AppendInt(r.path[:0], int64(tid), 10)
+	p = append(p, '/')
+	p = append(p, name...)
+	p = append(p, 0)
+	return readAt(r.dir, p, buf)
+}
+
+// addSchedstat takes the three numbers of schedstat: time on a core, time
+// waiting for one, both in nanoseconds, and turns.
+func (t *threadTable) addSchedstat(th *thread, b []byte) {
+	_, rest, ok := firstNumber(b)
+	if !ok {
+		return
+	}
+	wait, rest, ok := firstNumber(rest)
+	if !ok {
+		return
+	}
+	slices, _, ok := firstNumber(rest)
+	if !ok {
+		return
+	}
+	if wait >= th.delay {
+		t.delay += wait - th.delay
+		th.delay = wait
+	}
+	th.slices = slices
+}
+
+// turns adds up how often the threads of a pool have had a core. It is read
+// only while a connector is suspected to be stalled.
+func (t *threadTable) turns(r *taskReader, pool int32) (sum uint64, ok bool) {
+	for i := range t.list {
+		th := &t.list[i]
+		if th.pool != pool {
+			continue
+		}
+		b, errno := r.read(th.tid, "schedstat")
+		if errno != 0 {
+			continue
+		}
+		t.addSchedstat(th, b)
+		sum += th.slices
+		ok = true
+	}
+	return sum, ok
+}
+
+func firstNumber(b []byte) (v uint64, rest []byte, ok bool) {
+	v, ok = digitsAt(b)
+	if !ok {
+		return 0, nil, false
+	}
+	i := 0
+	for i < len(b) && b[i] == ' ' {
+		i++
+	}
+	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+		i++
+	}
+	return v, b[i:], true
+}

@@ -1,0 +1,179 @@
+package collectors
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jvm-sidecar/sidecar/collectors/accesslog"
+	"github.com/jvm-sidecar/sidecar/collectors/applog"
+	"github.com/jvm-sidecar/sidecar/collectors/gclog"
+	"github.com/jvm-sidecar/sidecar/collectors/jvm"
+	"github.com/jvm-sidecar/sidecar/collectors/logdir"
+	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/follow"
+	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/status"
+	"github.com/jvm-sidecar/sidecar/internal/target"
+)
+
+// What internal/target knows of a server reaches the rooms here, as parameters.
+
+func watchProcess(m *Monitor, t *target.Target) *watch {
+	cfg := m.cfg.Process
+	cfg.Root, cfg.PID, cfg.StartTicks, cfg.Kind = m.options.Procfs, t.Process.PID, t.Process.StartTicks, string(t.Kind)
+	for _, e := range t.Executors {
+		p := process.Pool{Prefix: e.NamePrefix, Max: e.MaxThreads, Virtual: e.Virtual}
+		for _, c := range t.Connectors {
+			if c.Executor == e.Name {
+				p.Ports = append(p.Ports, c.Port)
+			}
+		}
+		cfg.Pools = append(cfg.Pools, p)
+	}
+	for _, c := range t.Connectors {
+		if c.Executor == "" && c.ThreadPrefix != "" {
+			cfg.Pools = append(cfg.Pools, process.Pool{Prefix: c.ThreadPrefix, Max: c.MaxThreads, Ports: []int{c.Port}})
+		}
+		cfg.Connectors = append(cfg.Connectors, process.Connector{
+			Port: c.Port, Address: c.Address, Protocol: c.Protocol, TLS: c.TLS, Executor: c.Executor,
+			AcceptCount: c.AcceptCount, MaxConnections: c.MaxConnections, MaxThreads: c.MaxThreads,
+		})
+	}
+	set := metric.ForTarget(t.Name)
+	p := process.New(set, cfg)
+	return &watch{set: set, poller: p, blind: func() []target.Blind { return blindOf(p.Blind()) }}
+}
+
+func watchJVM(m *Monitor, t *target.Target) *watch {
+	cfg := jvm.Config{
+		PerfPath: t.PerfData.Path, NoPerf: t.PerfData.Reason, Root: m.options.Procfs,
+		PID: t.Process.PID, StartTicks: t.Process.StartTicks, UID: t.Process.UID, CheckOwner: true,
+	}
+	set := metric.ForTarget(t.Name)
+	p := jvm.New(set, cfg)
+	return &watch{set: set, poller: p, blind: func() []target.Blind { return blindOf(p.Blind()) }}
+}
+
+func watchLogDir(m *Monitor, t *target.Target) *watch {
+	cfg := m.cfg.LogDir
+	cfg.Root, cfg.Proc, cfg.PID, cfg.UID = t.Process.Root, m.options.Procfs, t.Process.PID, t.Process.UID
+	cfg.Dirs = append(logDirs(t), cfg.Dirs...)
+	set := metric.ForTarget(t.Name)
+	p := logdir.New(set, cfg)
+	return &watch{set: set, poller: p, blind: func() (out []target.Blind) {
+		for _, b := range p.Blind() {
+			out = append(out, target.Blind{Source: "logdir", Reason: b.Reason, Detail: b.What + ": " + b.Detail, Needs: b.Needs})
+		}
+		return out
+	}}
+}
+
+// logDirs are the folders a server writes into.
+func logDirs(t *target.Target) (dirs []logdir.Dir) {
+	seen := map[string]bool{}
+	add := func(dir string, kind logdir.Kind) {
+		if dir != "" && !seen[dir] {
+			seen[dir] = true
+			dirs = append(dirs, logdir.Dir{Name: dir, Path: dir, Kind: kind})
+		}
+	}
+	for _, l := range t.AccessLogs {
+		add(l.Folder(), logdir.Logs)
+	}
+	for _, l := range t.AppLogs {
+		add(l.Folder(), logdir.Logs)
+	}
+	for _, l := range t.GCLogs {
+		add(l.Folder(), logdir.GCLog)
+	}
+	add(t.Base, logdir.Base)
+	return dirs
+}
+
+// blinder is each room's own word for what it can't see; rooms don't know
+// internal/target.
+type blinder interface {
+	process.Blind | jvm.Blind
+}
+
+func blindOf[B blinder](list []B) []target.Blind {
+	out := make([]target.Blind, len(list))
+	for i, b := range list {
+		out[i] = target.Blind(b)
+	}
+	return out
+}
+
+func gcLogs(m *Monitor, t *target.Target) (out []wanted) {
+	for _, l := range t.GCLogs {
+		out = append(out, wanted{log: l.LogFile, from: follow.Start, make: func(st *stream) error {
+			st.set = metric.ForTarget(t.Name)
+			st.observer = gclog.New(st.set, m.cfg.GCLog)
+			return nil
+		}})
+	}
+	return out
+}
+
+func accessLogs(m *Monitor, t *target.Target) (out []wanted) {
+	for _, l := range t.AccessLogs {
+		if !l.Counted {
+			continue // another valve logs the same requests
+		}
+		out = append(out, wanted{log: l.LogFile, make: func(st *stream) error {
+			zone, err := m.cfg.AccessLog.Location()
+			if err != nil {
+				return err
+			}
+			matcher, err := accesslog.Compile(l.Format, l.Pattern, accesslog.Options{
+				ServerKind: string(t.Kind), ServerVersion: t.Version, DurationUnit: m.cfg.AccessLog.DurationUnit, Zone: zone,
+			})
+			if err != nil {
+				return err
+			}
+			st.set = metric.ForTarget(t.Name)
+			o := accesslog.New(st.set, matcher, m.cfg.AccessLog)
+			o.SetClock(time.Now)
+			st.observer = o
+			st.explain = func() (string, []status.Refused) {
+				detail := fmt.Sprintf("%s: %s", matcher.Format(), matcher.Pattern())
+				if advice := matcher.Advice(); advice != "" {
+					detail += ". " + advice
+				}
+				var refused []status.Refused
+				for _, r := range o.Refused() {
+					refused = append(refused, status.Refused{Reason: r.Reason.String(), Line: r.Line})
+				}
+				return detail, refused
+			}
+			return nil
+		}})
+	}
+	return out
+}
+
+func appLogs(m *Monitor, t *target.Target) (out []wanted) {
+	for _, l := range t.AppLogs {
+		out = append(out, wanted{log: l.LogFile, make: func(st *stream) error {
+			cfg := m.cfg.AppLog
+			cfg.Role = l.Role
+			for _, c := range t.Connectors {
+				cfg.Ports = append(cfg.Ports, c.Port)
+			}
+			st.set = metric.ForTarget(t.Name)
+			st.role = l.Role
+			o := applog.New(st.set, cfg)
+			st.observer = o
+			st.explain = func() (string, []status.Refused) {
+				recent := o.Recent()
+				var refused []status.Refused
+				for _, line := range recent.Raw {
+					refused = append(refused, status.Refused{Reason: "raw", Line: line})
+				}
+				return recent.Layout, refused
+			}
+			return nil
+		}})
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package collectors
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/follow"
+	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/status"
+	"github.com/jvm-sidecar/sidecar/internal/target"
+)
+
+// A stream is one followed log with its observer, and a goroutine of its own.
+//
+// The observer's Set is also the follower's lock: position and counters move
+// together under it, and are saved together under it.
+type stream struct {
+	key      string // in the checkpoint: target/room/file
+	room     string
+	log      target.LogFile
+	set      *metric.Set
+	observer Observer
+	follower *follow.Follower
+	// role is an application log's beside the others: primary, copy or own.
+	role string
+	// fromStart says that the log was read from its first byte.
+	fromStart bool
+	// explain says what the room knows of its log; called with the lock held.
+	explain func() (detail string, refused []status.Refused)
+
+	failure atomic.Pointer[failure]
+	saved   follow.Saved // the last saved state, and where the stream stood then
+	lines   int64
+	written int64
+	stop    context.CancelFunc
+	done    chan struct{}
+}
+
+// failure is a look that did not work.
+type failure struct {
+	err error
+	at  time.Time
+}
+
+// load puts a saved state in force. The position counts only together with the
+// counters: where one can't be read, both start anew.
+func (s *stream) load(saved follow.Saved) error {
+	s.set.Lock()
+	defer s.set.Unlock()
+	if err := s.observer.Load(saved.Observer); err != nil {
+		return err
+	}
+	return s.follower.Load(saved.Position)
+}
+
+// start begins to follow.
+func (s *stream) start(ctx context.Context, p *follow.Pacer) {
+	ctx, s.stop = context.WithCancel(ctx)
+	s.done = make(chan struct{})
+	go func() {
+		defer close(s.done)
+		s.follower.Run(ctx, p, func(err error) { s.failure.Store(&failure{err, time.Now()}) })
+	}()
+}
+
+// halt stops following and waits until nobody reads any more.
+func (s *stream) halt() {
+	if s.stop != nil {
+		s.stop()
+		<-s.done
+		s.stop = nil
+	}
+}
+
+// state is position and counters as of one instant. Where nothing was read or
+// written since the last time, it is the last one.
+func (s *stream) state() (follow.Saved, error) {
+	s.set.Lock()
+	defer s.set.Unlock()
+	return s.stateLocked()
+}
+
+func (s *stream) stateLocked() (follow.Saved, error) {
+	l := s.follower.Ledger()
+	if s.saved.Position != nil && l.Lines == s.lines && l.Written == s.written && l.Lag == 0 {
+		return s.saved, nil
+	}
+	position, err := s.follower.Save()
+	if err != nil {
+		return s.saved, err
+	}
+	observer, err := s.observer.Save()
+	if err != nil {
+		return s.saved, err
+	}
+	s.saved = follow.Saved{Position: position, Observer: observer}
+	s.lines, s.written = l.Lines, l.Written
+	return s.saved, nil
+}
+
+// publish saves, and adds the figures of the same instant to the gathering. A
+// stream whose backlog of the start is not read yet adds nothing: its history
+// must not look like news.
+func (s *stream) publish(g *metric.Gathering) (state follow.Saved, caughtUp bool, err error) {
+	s.set.Lock()
+	defer s.set.Unlock()
+	if caughtUp = s.follower.CaughtUp(); caughtUp {
+		l := s.follower.Ledger()
+		l.Publish(s.set, s.log.Name)
+		g.Add(s.set)
+	}
+	state, err = s.stateLocked()
+	return state, caughtUp, err
+}
+
+// atEnd says that all there is has been read.
+func (s *stream) atEnd() bool {
+	s.set.Lock()
+	defer s.set.Unlock()
+	return s.follower.CaughtUp() && s.follower.Ledger().Lag == 0
+}
+
+// describe is the stream as a person sees it.
+func (s *stream) describe() status.Source {
+	s.set.Lock()
+	defer s.set.Unlock()
+	l := s.follower.Ledger()
+	gaps := int64(0)
+	for _, n := range l.Gaps {
+		gaps += n
+	}
+	path := s.log.Path
+	if path == "" {
+		path = s.log.Dir + "/" + s.log.Name
+	}
+	out := status.Source{Name: s.room, File: s.log.Name, Path: path, Ledger: &status.Ledger{
+		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.Lag, Gaps: gaps,
+	}}
+	if l.Blind != "" {
+		out.Blind = []target.Blind{{Source: s.room, Reason: l.Blind, Detail: path + " can't be read (" + l.Blind + ")."}}
+	}
+	if s.explain != nil {
+		out.Detail, out.Refused = s.explain()
+	}
+	if f := s.failure.Load(); f != nil {
+		out.Error, out.ErrorAt = f.err.Error(), f.at
+	}
+	return out
+}

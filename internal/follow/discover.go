@@ -1,0 +1,568 @@
+package follow
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// found is a file under one of the stream's names.
+type found struct {
+	path string
+	stat
+}
+
+// begin is the first look: what is there now was there before we were.
+func (f *Follower) begin() error {
+	if f.encErr != nil {
+		return f.encErr
+	}
+	if f.spec.Path == "" && f.spec.Pattern == nil {
+		return errors.New("a stream needs a path, or a folder and a pattern")
+	}
+	f.begun = true
+	var err error
+	if f.restored {
+		f.locate()
+		err = f.discover()
+	} else if f.spec.Path != "" {
+		err = f.beginPath()
+	} else {
+		err = f.beginDir()
+	}
+	// What was there is the backlog; it is not news, and its series wait for it.
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for _, p := range f.parts {
+		if st, e := statPath(p.path); e == nil && st.id.same(p.id) && st.size > p.seen {
+			f.led.Written += st.size - p.seen
+			p.seen = st.size
+		}
+	}
+	f.backlog = f.led.Written
+	return err
+}
+
+func (f *Follower) beginPath() error {
+	st, err := statPath(f.spec.Path)
+	if err != nil {
+		if absent(err) {
+			return nil
+		}
+		return err
+	}
+	if f.spec.From == Start && !f.spec.Since.IsZero() {
+		for _, s := range f.siblings(f.spec.Path, f.isRotated) {
+			if !s.id.same(st.id) && s.mtime >= f.spec.Since.UnixNano() && !packed(s.path) {
+				f.add(s, old)
+			}
+		}
+	}
+	p := f.add(found{f.spec.Path, st}, live)
+	if f.spec.From == End {
+		return f.toEnd(p, st.size)
+	}
+	return nil
+}
+
+func (f *Follower) beginDir() error {
+	all, err := f.list()
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.mtime, b.mtime) })
+	last := -1
+	for i, s := range all {
+		if f.spec.Pattern.MatchString(filepath.Base(s.path)) {
+			last = i
+		}
+	}
+	for i, s := range all {
+		newest := i == last
+		back := f.spec.From == Start && !f.spec.Since.IsZero() && s.mtime >= f.spec.Since.UnixNano()
+		switch {
+		case newest && f.spec.From == End:
+			err = errors.Join(err, f.toEnd(f.add(s, live), s.size))
+		case newest:
+			f.add(s, live)
+		case back:
+			f.add(s, old)
+		default:
+			f.remember(&part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat})
+		}
+	}
+	return err
+}
+
+// add makes a part of a file that is not known.
+func (f *Follower) add(s found, r role) *part {
+	p := &part{id: s.id, path: s.path, dir: f.resolvedDir(s.path), role: r, quiet: f.now, state: lineState{Enc: f.encoding()}}
+	if s.stat.id == (ident{}) {
+		panic("BUG: part without identity")
+	}
+	f.parts = append(f.parts, p)
+	return p
+}
+
+// toEnd puts a new part's place at size. If that is in the middle of a line,
+// the rest of that line is not one.
+func (f *Follower) toEnd(p *part, size int64) error {
+	p.kept, p.read, p.seen = size, size, size
+	err := p.open()
+	if err != nil || size == 0 {
+		if absent(err) {
+			err = nil
+		}
+		return err // not readable yet: the place stands, and opening is tried again
+	}
+	if err := p.attend(); err != nil {
+		p.close()
+		return err
+	}
+	nl := []byte("\n")
+	switch p.state.Enc {
+	case utf16le:
+		nl = []byte("\n\x00")
+	case utf16be:
+		nl = []byte("\x00\n")
+	}
+	p.state.Cut = !bytes.HasSuffix(p.tail, nl)
+	return nil
+}
+
+// discover finds out which files make the stream by now.
+func (f *Follower) discover() error {
+	if f.spec.Path == "" {
+		return f.discoverDir()
+	}
+	st, err := statPath(f.spec.Path)
+	if err != nil {
+		if absent(err) {
+			return nil // what was live is drained and kept until the name is taken
+		}
+		return err
+	}
+	p := f.livePart()
+	if p != nil && p.id.same(st.id) {
+		p.path = f.spec.Path
+		return nil
+	}
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.rotated(found{f.spec.Path, st})
+	return nil
+}
+
+// rotated makes s the live file. Files that were live in between are put before
+// it. The caller holds the lock.
+func (f *Follower) rotated(s found) {
+	if len(f.parts) == 0 && len(f.done) == 0 {
+		f.add(s, live)
+		return
+	}
+	f.led.Rotations++
+	was := f.gone // that of the checkpoint, if it is nowhere to be found
+	if n := len(f.parts); n > 0 {
+		was = f.parts[n-1]
+		if was.role == live {
+			was.role, was.quiet = old, f.now
+		}
+	}
+	f.gone = nil
+	if i := slices.IndexFunc(f.parts, func(p *part) bool { return p.id.same(s.id) }); i >= 0 {
+		// The old file came back to its name.
+		p := f.parts[i]
+		f.parts = append(slices.Delete(f.parts, i, i+1), p)
+		p.role, p.path = live, s.path
+		return
+	}
+	if p := f.recall(s); p != nil {
+		p.role = live
+		f.parts = append(f.parts, p)
+		return
+	}
+	if was != nil {
+		for _, m := range f.between(was, s) {
+			f.led.Rotations++
+			f.add(m, old)
+		}
+	}
+	f.add(s, live)
+}
+
+// recall takes a finished file back, if it is the one that s shows: the same
+// identity and not shorter than it was. Its place is where we left it; whether
+// the bytes before it are the same is seen when it is read.
+func (f *Follower) recall(s found) *part {
+	i := slices.IndexFunc(f.done, func(p *part) bool { return p.id.same(s.id) })
+	if i < 0 {
+		return nil
+	}
+	p := f.done[i]
+	f.done = slices.Delete(f.done, i, i+1)
+	if s.id.Birth == 0 && s.size < p.read {
+		return nil // no birth time to tell: most likely its number was used again
+	}
+	p.path, p.quiet, p.last = s.path, f.now, stat{}
+	return p
+}
+
+// known says whether the file is one of ours.
+func (f *Follower) known(id ident) bool {
+	is := func(p *part) bool { return p.id.same(id) }
+	return slices.ContainsFunc(f.parts, is) || slices.ContainsFunc(f.done, is)
+}
+
+// between finds the files that took and lost the name after was and before
+// now. Where the names tell that one is missing, that is a gap.
+func (f *Follower) between(was *part, now found) []found {
+	dir := f.resolvedDir(now.path)
+	if was.dir != dir || dir == "" {
+		return nil // a link moved on: what lies beside its new end is not ours
+	}
+	var mid []found
+	steps, packs := 0, 0
+	mark := stat{id: was.id, mtime: max(was.last.mtime, was.mtime)}
+	for _, s := range f.siblings(filepath.Join(dir, filepath.Base(now.path)), f.isRotated) {
+		switch {
+		case s.id.same(was.id):
+			steps = number(filepath.Base(s.path))
+		case s.id.same(now.id) || f.known(s.id):
+		case s.stat.before(mark) || s.id.Birth > now.id.Birth:
+			// An earlier rotation, or made since the name was taken.
+		case packed(s.path):
+			if s.id.Birth == 0 || s.id.Birth >= mark.mtime {
+				packs++
+			}
+		case f.copyOf(s, was):
+		default:
+			mid = append(mid, s)
+		}
+	}
+	slices.SortFunc(mid, func(a, b found) int {
+		if a.before(b.stat) {
+			return -1
+		}
+		return 1
+	})
+	st, err := statFile0(was)
+	switch {
+	case err != nil || st.links == 0:
+		// Deleted, or packed and deleted. One new packed file is the old one's
+		// own; none, and nobody can say how often the name changed hands.
+		if packs != 1 || len(mid) > 0 {
+			f.split.gap(GapRotated)
+		}
+	case packs > 0 || steps > len(mid)+1:
+		f.split.gap(GapRotated)
+	}
+	return mid
+}
+
+func statFile0(p *part) (stat, error) {
+	if p.file == nil {
+		return stat{}, os.ErrClosed
+	}
+	return statFile(p.file)
+}
+
+// resolvedDir is the folder in which the name's file really lies.
+func (f *Follower) resolvedDir(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(real)
+}
+
+// copyOf says whether s holds the same bytes as our part, as far as both go: a
+// copy that a backup or copytruncate made, and no part of the stream.
+func (f *Follower) copyOf(s found, p *part) bool {
+	if p.file == nil || s.size == 0 || p.read == 0 {
+		return false
+	}
+	file, err := openFile(s.path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	end := min(s.size, p.read)
+	w := min(end, window)
+	a, b := make([]byte, w), make([]byte, w)
+	if _, err := file.ReadAt(a, end-w); err != nil {
+		return false
+	}
+	if end == p.read && len(p.tail) == int(w) {
+		return bytes.Equal(a, p.tail)
+	}
+	if _, err := p.file.ReadAt(b, end-w); err != nil {
+		return false
+	}
+	return bytes.Equal(a, b)
+}
+
+// findCopies finds the copy of a truncated part, and behind it the copies of
+// generations that came and went between two looks.
+func (f *Follower) findCopies(p *part) []*part {
+	if p.read == 0 || len(p.tail) == 0 && p.sum == 0 {
+		return nil
+	}
+	dir := f.resolvedDir(p.path)
+	if dir == "" {
+		return nil
+	}
+	all := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
+	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(b.mtime, a.mtime) })
+	var first *part
+	var at found
+	for _, s := range all {
+		if s.id.same(p.id) || s.size < p.read || packed(s.path) {
+			continue
+		}
+		if slices.ContainsFunc(f.parts, func(q *part) bool { return q.id.same(s.id) }) {
+			continue
+		}
+		c := &part{id: s.id, path: s.path, role: dead, read: p.read, tail: p.tail, sum: p.sum, last: s.stat, quiet: f.now}
+		c.state.Begun = true
+		if c.open() != nil {
+			continue
+		}
+		if ok, err := c.recognise(); err != nil || !ok {
+			c.close()
+			continue
+		}
+		if st, err := statFile(c.file); err == nil {
+			c.last = st
+		}
+		first, at = c, s
+		break
+	}
+	if first == nil {
+		return nil
+	}
+	out := []*part{first}
+	slices.Reverse(all) // oldest first
+	for _, s := range all {
+		if s.id.same(p.id) || s.id.same(at.id) || packed(s.path) || !f.isRotatedName(s.path, p.path) {
+			continue
+		}
+		if at.id.Birth != 0 && s.id.Birth > at.id.Birth && !f.known(s.id) {
+			out = append(out, &part{id: s.id, path: s.path, role: dead, quiet: f.now, state: lineState{Enc: f.encoding()}})
+		}
+	}
+	return out
+}
+
+// discoverDir looks for new files under the pattern. The folder is listed when
+// its change time moved, and now and then all the same.
+func (f *Follower) discoverDir() error {
+	d, err := statPath(f.spec.Dir)
+	if err != nil {
+		if absent(err) {
+			f.dirMtime = 0
+			return nil
+		}
+		return err
+	}
+	// A file made in the same tick of the clock as our listing does not move the
+	// change time again, hence one listing more after each change.
+	if d.mtime == f.dirMtime && f.dirStable && f.now.Sub(f.scanned) < rescan {
+		return f.glance()
+	}
+	f.dirStable = d.mtime == f.dirMtime
+	f.dirMtime = d.mtime
+	f.scanned = f.now
+	all, err := f.list()
+	slices.SortStableFunc(all, func(a, b found) int {
+		switch {
+		case a.before(b.stat):
+			return -1
+		case b.before(a.stat):
+			return 1
+		}
+		return cmp.Compare(a.path, b.path)
+	})
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for _, s := range all {
+		f.meet(s)
+	}
+	return err
+}
+
+// meet takes in one file that matches. The caller holds the lock.
+func (f *Follower) meet(s found) {
+	if i := slices.IndexFunc(f.parts, func(p *part) bool { return p.id.same(s.id) }); i >= 0 {
+		f.parts[i].path = s.path
+		return
+	}
+	if i := slices.IndexFunc(f.done, func(p *part) bool { return p.id.same(s.id) }); i >= 0 {
+		p := f.done[i]
+		p.path = s.path
+		if s.size == p.read && (s.mtime == p.last.mtime || s.size == 0) {
+			return
+		}
+		if p = f.recall(s); p != nil {
+			again := s.size < p.read
+			n := len(f.parts)
+			if n > 0 && !again {
+				// Late lines in an old one do not make it the live one.
+				p.role = old
+				f.parts = slices.Insert(f.parts, n-1, p)
+				return
+			}
+			f.supersede()
+			p.role = live
+			f.parts = append(f.parts, p)
+			return
+		}
+	}
+	if packed(s.path) {
+		return
+	}
+	if f.restored && f.earlier(s) {
+		f.remember(&part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat})
+		return
+	}
+	if len(f.parts)+len(f.done) > 0 {
+		f.led.Rotations++
+	}
+	f.supersede()
+	f.add(s, live)
+}
+
+// earlier says that a file which the checkpoint does not name is older than
+// those it names: it was dropped from the list of finished ones.
+func (f *Follower) earlier(s found) bool {
+	for _, p := range f.parts {
+		if s.stat.before(stat{id: p.id, mtime: p.mtime}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Follower) supersede() {
+	if p := f.livePart(); p != nil {
+		p.role, p.quiet = old, f.now
+	}
+}
+
+// glance looks at the finished files that were written last, which may have
+// got late lines or been begun anew without any change to the folder.
+func (f *Follower) glance() error {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for i := len(f.done) - 1; i >= max(0, len(f.done)-4); i-- {
+		p := f.done[i]
+		if st, err := statPath(p.path); err == nil && st.id.same(p.id) && st.size != p.read {
+			f.meet(found{p.path, st})
+			return nil
+		}
+	}
+	return nil
+}
+
+// list is the files in Dir whose names match, each file once however many
+// names it has.
+func (f *Follower) list() ([]found, error) {
+	entries, err := os.ReadDir(f.spec.Dir)
+	if err != nil {
+		if absent(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	var all []found
+	for _, e := range entries {
+		if !f.spec.Pattern.MatchString(e.Name()) && !(f.spec.Rotated != nil && f.spec.Rotated.MatchString(e.Name())) {
+			continue
+		}
+		path := filepath.Join(f.spec.Dir, e.Name())
+		st, err := statPath(path)
+		if err != nil || !st.regular || packedName(path) {
+			continue
+		}
+		if slices.ContainsFunc(all, func(s found) bool { return s.id == st.id }) {
+			continue
+		}
+		all = append(all, found{path, st})
+	}
+	return all, nil
+}
+
+// siblings are the regular files beside path whose base names is accepts.
+func (f *Follower) siblings(path string, is func(name, base string) bool) []found {
+	dir, base := filepath.Split(path)
+	entries, err := os.ReadDir(cmp.Or(dir, "."))
+	if err != nil {
+		return nil
+	}
+	var all []found
+	for _, e := range entries {
+		if !is(e.Name(), base) {
+			continue
+		}
+		p := filepath.Join(dir, e.Name())
+		if st, err := statPath(p); err == nil && st.regular {
+			all = append(all, found{p, st})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.mtime, b.mtime) })
+	return all
+}
+
+// locate finds the files of the checkpoint again, under whatever name.
+func (f *Follower) locate() {
+	var kept []*part
+	for _, p := range f.parts {
+		if f.refind(p) {
+			kept = append(kept, p)
+			continue
+		}
+		f.lock.Lock()
+		f.lose(p, GapGone)
+		f.lock.Unlock()
+		f.gone = p
+	}
+	f.parts = kept
+}
+
+func (f *Follower) refind(p *part) bool {
+	p.quiet = f.now
+	if st, err := statPath(p.path); err == nil && st.id.same(p.id) {
+		f.reopen(p)
+		return true
+	}
+	dir := filepath.Dir(p.path)
+	if f.spec.Path != "" {
+		if d := f.resolvedDir(f.spec.Path); d != "" {
+			dir = d
+		}
+	}
+	all := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
+	for _, s := range all {
+		if s.id.same(p.id) {
+			p.path = s.path
+			if p.role == live {
+				p.role = old
+			}
+			f.reopen(p)
+			return true
+		}
+	}
+	return false
+}
+
+// reopen opens a part of the checkpoint early, if it can be, so that it can be
+// told how it lost its name. Its bytes are looked at when it is read.
+func (f *Follower) reopen(p *part) {
+	if p.open() != nil {
+		return
+	}
+	p.fresh = true
+}
+
+func (f *Follower) isRotatedName(path, live string) bool {
+	return f.isRotated(filepath.Base(path), filepath.Base(live))
+}

@@ -1,0 +1,40 @@
+package follow
+
+import "github.com/nxadm/tail"
+
+// ident is what makes two sightings the same file. Birth is in Unix
+// nanoseconds, 0 where the file system keeps none; an inode number alone is
+// handed out again within milliseconds (ext4 gives a freed one straight back).
+type ident struct {
+	Dev   uint64 `json:"dev"`
+	Ino   uint64 `json:"ino"`
+	Birth int64  `json:"birth,omitempty"`
+}
+
+func (a ident) same(b ident) bool {
+	return a.Dev == b.Dev && a.Ino == b.Ino && (a.Birth == b.Birth || a.Birth == 0 || b.Birth == 0)
+}
+
+// stat is what a look at a file tells. Times are Unix nanoseconds of the file
+// system's clock and are compared with each other only.
+type stat struct {
+	id           ident
+	size, alloc  int64
+	mtime, ctime int64
+	links        uint32
+	regular, dir bool
+}
+
+// made orders files by their making: by birth where it is known on both sides,
+// else by the last change.
+func (a stat) before(b stat) bool {
+	if a.id.Birth != 0 && b.id.Birth != 0 && a.id.Birth != b.id.Birth {
+		return a.id.Birth < b.id.Birth
+	}
+	return a.mtime < b.mtime
+}
+
+// openFile opens for reading without standing in anybody's way: on Windows an
+// ordinary open would stop the server from renaming its own log, and that is
+// what tail's OpenFile is for.
+var openFile = tail.OpenFile

@@ -1,0 +1,177 @@
+package root
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// noOpenat2 remembers that the kernel, or a seccomp filter, has refused openat2
+// as such.
+var noOpenat2 atomic.Bool
+
+// Fallback says that openat2 can't be used here and os.Root is used instead.
+func Fallback() bool { return noOpenat2.Load() }
+
+func open(dir, name string, folder bool) (*os.File, error) {
+	flags := unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
+	if folder {
+		flags |= unix.O_DIRECTORY
+	}
+	full := path.Join(dir, name)
+	if !noOpenat2.Load() {
+		at, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+		}
+		defer unix.Close(at)
+		fd, err := openat2(at, name, flags)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), full), nil
+		case errors.Is(err, unix.ENOSYS):
+			noOpenat2.Store(true)
+		default:
+			return nil, &fs.PathError{Op: "openat2", Path: full, Err: err}
+		}
+	}
+	r, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	inside := "."
+	if name != "/" {
+		inside = name[1:]
+	}
+	return r.OpenFile(inside, flags, 0)
+}
+
+// openat2 opens a name with the target's root as "/". EAGAIN is what the kernel
+// answers when a rename or a mount raced with "..": asking again is its advice.
+// First an O_PATH look is taken: opening a device can have effects of its own,
+// and a pipe that is opened, even without a read, wakes its other end.
+func openat2(at int, name string, flags int) (int, error) {
+	look, err := openat2Raw(at, name, unix.O_PATH|unix.O_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(look)
+	var st unix.Stat_t
+	if err := unix.Fstat(look, &st); err != nil {
+		return -1, err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG, unix.S_IFDIR:
+	default:
+		return -1, ErrNotRegular
+	}
+	// A swap between the look and the open is caught by the caller's fstat;
+	// O_NONBLOCK keeps the open itself from waiting.
+	return openat2Raw(at, name, flags)
+}
+
+func openat2Raw(at int, name string, flags int) (int, error) {
+	how := unix.OpenHow{
+		Flags:   uint64(flags),
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	for try := 0; ; try++ {
+		fd, err := unix.Openat2(at, name, &how)
+		if err == unix.EINTR || (err == unix.EAGAIN && try < 8) {
+			continue
+		}
+		return fd, err
+	}
+}
+
+// kernelFS are file systems whose files are no logs, and where reading can mean
+// something else than reading.
+var kernelFS = map[int64]bool{
+	unix.PROC_SUPER_MAGIC:    true,
+	unix.SYSFS_MAGIC:         true,
+	unix.CGROUP_SUPER_MAGIC:  true,
+	unix.CGROUP2_SUPER_MAGIC: true,
+	unix.DEBUGFS_MAGIC:       true,
+	unix.TRACEFS_MAGIC:       true,
+	unix.SECURITYFS_MAGIC:    true,
+	unix.BPF_FS_MAGIC:        true,
+	unix.DEVPTS_SUPER_MAGIC:  true,
+	unix.EFIVARFS_MAGIC:      true,
+}
+
+func checkKernel(f *os.File) error {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	if kernelFS[int64(st.Type)] {
+		return ErrKernel
+	}
+	return nil
+}
+
+func checkRegular(f *os.File) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return ErrNotRegular
+	}
+	return checkKernel(f)
+}
+
+// OpenDescriptor opens a descriptor of a process for reading through its link
+// /proc/PID/fd/N, but only when it is a regular file: reading from a pipe takes
+// lines away from its real reader. The O_PATH handle that was looked at is the
+// one that is then opened, so the descriptor can't change in between.
+func OpenDescriptor(link string) (*os.File, error) {
+	look, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: link, Err: err}
+	}
+	defer unix.Close(look)
+	var st unix.Stat_t
+	if err := unix.Fstat(look, &st); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: link, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, &fs.PathError{Op: "open", Path: link, Err: ErrNotRegular}
+	}
+	f, err := os.OpenFile(procSelfFD(look), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: link, Err: errors.Unwrap(err)}
+	}
+	if err := checkRegular(f); err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: link, Err: err}
+	}
+	return f, nil
+}
+
+// StatDescriptor looks at what a descriptor link leads to without opening it.
+func StatDescriptor(link string, st *unix.Stat_t) error {
+	look, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: link, Err: err}
+	}
+	defer unix.Close(look)
+	return unix.Fstat(look, st)
+}
+
+func procSelfFD(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// Owner is the owner and group of an opened file.
+func Owner(f *os.File) (uid, gid int, ok bool) {
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil {
+		return 0, 0, false
+	}
+	return int(st.Uid), int(st.Gid), true
+}

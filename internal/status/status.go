@@ -1,0 +1,68 @@
+// Package status says what the sidecar sees and what it can't, in the form in
+// which it is shown to a person: on the page, in `sidecar discover`, in tests.
+package status
+
+import (
+	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/target"
+)
+
+// Status is the whole state at one tick.
+type Status struct {
+	At      time.Time `json:"at"`
+	Started time.Time `json:"started"`
+	Version string    `json:"version"`
+	// Ready says that the backlog of the start is read for every stream.
+	Ready   bool     `json:"ready"`
+	Targets []Server `json:"targets"`
+	// Problems are the sidecar's own: a checkpoint that can't be written.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// Server is one target and its sources.
+type Server struct {
+	Target  *target.Target `json:"target"`
+	Up      bool           `json:"up"`
+	Sources []Source       `json:"sources"`
+}
+
+// Source is one room at work for one target; a followed file is a source of
+// its own.
+type Source struct {
+	// Name is the room; File the label of the stream, empty for a poller.
+	Name string `json:"name"`
+	File string `json:"file,omitempty"`
+	// Path is where the stream is read.
+	Path string `json:"path,omitempty"`
+	// Detail is what the room has to say of itself: the pattern in use, the
+	// layout recognised, the collector.
+	Detail string `json:"detail,omitempty"`
+	// Error is the last passing error, with its time; empty when all is well.
+	Error   string    `json:"error,omitempty"`
+	ErrorAt time.Time `json:"error_at,omitzero"`
+	// Blind are lasting gaps in what can be seen.
+	Blind []target.Blind `json:"blind,omitempty"`
+	// Ledger is the account of a stream's bytes.
+	Ledger *Ledger `json:"ledger,omitempty"`
+	// Refused are the last lines that could not be read, newest last. They are
+	// raw text of a stranger: shown only on loopback or to users.
+	Refused []Refused `json:"refused,omitempty"`
+}
+
+// Ledger accounts for each byte that the kernel showed: written is read plus
+// skipped plus lost plus the lag.
+type Ledger struct {
+	Written int64 `json:"written"`
+	Read    int64 `json:"read"`
+	Skipped int64 `json:"skipped"`
+	Lost    int64 `json:"lost"`
+	Lag     int64 `json:"lag"`
+	Gaps    int64 `json:"gaps"`
+}
+
+// Refused is one line that a parser turned away.
+type Refused struct {
+	Reason string `json:"reason"`
+	Line   string `json:"line"`
+}

@@ -1,0 +1,84 @@
+package target
+
+import (
+	"fmt"
+	"strings"
+)
+
+// This file judges the settings: what will hurt under load, each with its
+// reason and what to do about it.
+
+// Finding ids that need more than the settings, such as the kernel's
+// somaxconn, are found by the scanner; all others are here or in the readers of
+// the files.
+func (b *builder) findings() {
+	t := b.t
+	bounded := map[string]Executor{}
+	for _, x := range t.Executors {
+		if x.MaxQueueSize < unbounded {
+			bounded[x.Name] = x
+			continue
+		}
+		if !x.Virtual {
+			b.find("queue_unbounded", "the queue of %s has no bound: under overload requests wait there without end, nothing is rejected and nothing is logged; set maxQueueSize", pool(x.Name))
+		}
+	}
+	for _, c := range t.Connectors {
+		if t.Kind == Tomcat && c.Executor == "" && c.MaxThreads > 0 && c.MaxQueueSize == 0 && !strings.HasSuffix(c.Protocol, "bio") {
+			b.find("queue_unbounded", "the connector on port %d has a pool of its own, whose queue has no bound: under overload up to maxConnections=%d requests wait there and nothing is logged", c.Port, c.MaxConnections)
+		}
+		if x, ok := bounded[c.Executor]; ok && strings.HasSuffix(c.Protocol, "nio2") {
+			b.find("nio2_bounded_executor", "the connector on port %d is NIO2 on the executor %q with maxQueueSize=%d: when that queue is full, NIO2 loses events, rejected clients hang and the connector may stop for good; use NIO, or an unbounded queue", c.Port, x.Name, x.MaxQueueSize)
+		}
+		if c.MaxConnections > 0 && c.AcceptCount > 0 && b.maxFiles > 0 && c.MaxConnections > b.maxFiles {
+			b.find("max_connections_above_descriptors", "the connector on port %d allows %d connections, the process %d descriptors", c.Port, c.MaxConnections, b.maxFiles)
+		}
+	}
+	for _, a := range t.AccessLogs {
+		if !a.Counted {
+			continue
+		}
+		if !hasDuration(a) && a.Pattern != "" || a.Format == "jetty-ncsa" && !hasDuration(a) {
+			b.find("access_log_without_duration", "%s", withoutDuration(a, b.v))
+		}
+		if a.Buffered && t.Kind == Tomcat {
+			b.find("access_log_buffered", "the access log %s is buffered: at low rates its lines come in lumps every 10 s; set buffered=\"false\" on the valve to see them at once", a.Name)
+		}
+	}
+	if t.Kind != JVM && len(t.AccessLogs) == 0 {
+		b.find("no_access_log", "the server writes no access log: requests, status and latency can't be counted")
+	}
+}
+
+func pool(name string) string { return fmt.Sprintf("the pool %q", name) }
+
+// withoutDuration says what to put into the settings instead.
+func withoutDuration(a AccessLog, v tomcatVersion) string {
+	switch a.Format {
+	case "jetty-ncsa":
+		return fmt.Sprintf("the request log %s has no duration: add <Set name=\"logLatency\">true</Set> to it in jetty-requestlog.xml", a.Name)
+	case "jetty":
+		return fmt.Sprintf("the request log %s has no duration: set jetty.requestlog.formatString=%s %%D in start.ini", a.Name, a.Pattern)
+	case "w3c":
+		return fmt.Sprintf("the access log %s has no duration: add time-taken to the pattern of its valve", a.Name)
+	case "json":
+		return fmt.Sprintf("the access log %s has no duration: add %%D to the pattern of its valve", a.Name)
+	}
+	return fmt.Sprintf("the access log %s has no duration: put pattern=\"%s\" on its valve in server.xml", a.Name,
+		strings.ReplaceAll(a.Pattern, `"`, "&quot;")+" %D %I")
+}
+
+// maskAll masks secrets in everything that came from settings.
+func (b *builder) maskAll() {
+	t := b.t
+	for i := range t.Learned {
+		t.Learned[i].What = clean(MaskText(t.Learned[i].What), 500)
+		t.Learned[i].From = clean(MaskText(t.Learned[i].From), 500)
+	}
+	for i := range t.Findings {
+		t.Findings[i].Detail = clean(MaskText(t.Findings[i].Detail), 1000)
+	}
+	for i := range t.Blind {
+		t.Blind[i].Detail = clean(MaskText(t.Blind[i].Detail), 500)
+	}
+}

@@ -1,0 +1,93 @@
+package target
+
+import (
+	"strconv"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
+)
+
+// The families of discovery.
+var (
+	up = &metric.Family{
+		Name: "target_up", Kind: metric.Gauge, Source: "/proc",
+		Help: "1 while the server's process is there, 0 for 24 hours after it was last seen.",
+	}
+	info = &metric.Family{
+		Name: "target_info", Kind: metric.Gauge, Source: "/proc, settings files, hsperfdata",
+		Help:   "What the server is: its kind, its version, its Java, its base folder. Always 1.",
+		Labels: []string{"kind", "version", "jdk", "jdk_vendor", "vm", "base", "pid"},
+	}
+	restarts = &metric.Family{
+		Name: "target_restarts_total", Kind: metric.Counter, Source: "/proc/PID/stat",
+		Help: "How often the server came back as another process (pid and start time) since it was first seen.",
+	}
+	findings = &metric.Family{
+		Name: "target_finding", Kind: metric.Gauge, Source: "settings files",
+		Help:   "1 for each setting that will hurt under load; the page and sidecar discover give the reason.",
+		Labels: []string{"finding"},
+	}
+	connectorInfo = &metric.Family{
+		Name: "tomcat_connector_info", Kind: metric.Gauge, Source: "server.xml",
+		Help:   "A connector of the server as its settings have it. Always 1.",
+		Labels: []string{"port", "protocol", "executor", "address", "tls"},
+	}
+	maxConns = &metric.Family{
+		Name: "connector_max_connections", Kind: metric.Gauge, Source: "server.xml",
+		Help:   "How many connections the connector takes at once before it stops accepting. Absent where there is no limit.",
+		Labels: []string{"port"},
+	}
+	acceptCount = &metric.Family{
+		Name: "connector_accept_count", Kind: metric.Gauge, Source: "server.xml",
+		Help:   "How many connections may wait in the accept queue, as configured; the kernel may cut it to net.core.somaxconn.",
+		Labels: []string{"port"},
+	}
+)
+
+// Metrics are all families of discovery.
+var Metrics = []*metric.Family{up, info, restarts, findings, connectorInfo, maxConns, acceptCount}
+
+// WriteTo puts a target's figures into its Set. The caller holds the lock, and
+// calls Begin before and Sweep after it when the Set holds nothing else.
+func (e *Entry) WriteTo(s *metric.Set) {
+	s.Counter(restarts).Set(float64(e.Restarts))
+	if !e.Up {
+		s.Gauge(up).Set(0)
+		return
+	}
+	t := e.Target
+	s.Gauge(up).Set(1)
+	s.Gauge(info, string(t.Kind), t.Version, t.JDK.Version, t.JDK.Vendor, t.JDK.VM, clean(t.Base, 200), strconv.Itoa(t.Process.PID)).Set(1)
+	for _, f := range t.Findings {
+		s.Gauge(findings, f.ID).Set(1)
+	}
+	for _, c := range t.Connectors {
+		port := strconv.Itoa(c.Port)
+		if t.Kind == Tomcat {
+			s.Gauge(connectorInfo, port, c.Protocol, clean(c.Executor, 80), clean(c.Address, 80), strconv.FormatBool(c.TLS)).Set(1)
+		}
+		if c.MaxConnections > 0 {
+			s.Gauge(maxConns, port).Set(float64(c.MaxConnections))
+		}
+		if c.AcceptCount > 0 {
+			s.Gauge(acceptCount, port).Set(float64(c.AcceptCount))
+		}
+	}
+}
+
+// PoolLimits are the ceilings of the thread pools that the settings name: the
+// prefix of the threads' names, with its trailing dash, and how many there may
+// be. They go into the process room as parameters.
+func (t *Target) PoolLimits() map[string]int {
+	out := map[string]int{}
+	for _, x := range t.Executors {
+		if !x.Virtual && x.MaxThreads > 0 {
+			out[x.NamePrefix] = x.MaxThreads
+		}
+	}
+	for _, c := range t.Connectors {
+		if c.ThreadPrefix != "" && c.Executor == "" && c.MaxThreads > 0 {
+			out[c.ThreadPrefix] = c.MaxThreads
+		}
+	}
+	return out
+}

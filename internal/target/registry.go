@@ -1,0 +1,207 @@
+package target
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+)
+
+// A Registry turns one scan after the other into targets that stay: the same
+// server after a restart has the same name, and a server that went away is
+// reported as down for a day. It is used by one goroutine.
+//
+//	the same process                  goes on
+//	a new process, key of a down one  that entry, one restart more
+//	a new process, key not known      a new entry, with a name of its own
+//	no process any more               down; forgotten after 24 hours
+//
+// A process is its pid and start ticks within one boot of the machine. Wall time
+// plays no part, so a stepped clock restarts nobody.
+type Registry struct {
+	entries map[string]*Entry // by name
+}
+
+// Entry is one server through its restarts.
+type Entry struct {
+	Name     string `json:"name"`
+	Key      string `json:"key"`
+	Kind     Kind   `json:"kind"`
+	Restarts int    `json:"restarts"`
+	// Seen is when its process was last there.
+	Seen time.Time `json:"seen"`
+	// PID, StartTicks and Boot are the process it was last.
+	PID        int    `json:"pid"`
+	StartTicks uint64 `json:"start_ticks"`
+	Boot       string `json:"boot,omitempty"`
+
+	// Up says that its process is there now.
+	Up bool `json:"-"`
+	// Target is the last that was seen of it; nil after a start of the sidecar
+	// until it is seen again.
+	Target *Target `json:"-"`
+	// Changed says that it has another process than at the Update before, or has
+	// just been found: what belongs to the old process is to be let go.
+	Changed bool `json:"-"`
+	// known is false for a JVM that is no server and was seen only once.
+	known bool
+}
+
+// keptFor is how long a target that went away is still reported as down.
+const keptFor = 24 * time.Hour
+
+// NewRegistry makes an empty one.
+func NewRegistry() *Registry { return &Registry{entries: map[string]*Entry{}} }
+
+// Update takes one scan, and the boot id of the machine (Scanner.Boot). The
+// result is every target, those that are down too, sorted by name.
+//
+// A JVM that is neither Tomcat nor Jetty becomes a target when a second scan
+// still sees it: a build tool that lives for a moment is none.
+func (r *Registry) Update(found []*Target, boot string, now time.Time) []*Entry {
+	for _, e := range r.entries {
+		e.Up, e.Changed = false, false
+	}
+	var strangers []*Target
+	for _, t := range found {
+		e := r.byProcess(t, boot)
+		if e == nil {
+			strangers = append(strangers, t)
+			continue
+		}
+		e.Changed = !e.known
+		e.known = true
+		r.see(e, t, boot, now)
+	}
+	for _, t := range strangers {
+		e := r.byKey(t)
+		switch {
+		case e == nil:
+			e = &Entry{Name: r.freeName(t), Key: t.key(), known: t.Kind != JVM}
+			r.entries[e.Name] = e
+		case e.known:
+			e.Restarts++
+		}
+		e.Changed = true
+		r.see(e, t, boot, now)
+	}
+	for name, e := range r.entries {
+		if !e.Up && (!e.known || now.Sub(e.Seen) > keptFor) {
+			delete(r.entries, name)
+		}
+	}
+	r.bound()
+	return r.List()
+}
+
+func (r *Registry) see(e *Entry, t *Target, boot string, now time.Time) {
+	if e.Name != t.Name {
+		c := *t
+		c.Name = e.Name
+		t = &c
+	}
+	e.Up, e.Target, e.Kind, e.Seen = true, t, t.Kind, now
+	e.PID, e.StartTicks, e.Boot = t.Process.PID, t.Process.StartTicks, boot
+}
+
+// byProcess finds the entry with this very process. The key must be the same
+// too: a shell that became a server by exec has a shell's pid and start time.
+func (r *Registry) byProcess(t *Target, boot string) *Entry {
+	for _, e := range r.entries {
+		if e.PID == t.Process.PID && e.StartTicks == t.Process.StartTicks && e.Boot == boot && !e.Up && e.Key == t.key() {
+			return e
+		}
+	}
+	return nil
+}
+
+// byKey finds an entry that this target continues: the same base, and without a
+// process now. Of several the one with the target's own name is taken first,
+// then the first by name.
+func (r *Registry) byKey(t *Target) *Entry {
+	key := t.key()
+	var best *Entry
+	for _, e := range r.entries {
+		if e.Key != key || e.Up {
+			continue
+		}
+		if best == nil || e.Name == t.Name || best.Name != t.Name && e.Name < best.Name {
+			best = e
+		}
+	}
+	return best
+}
+
+// freeName gives the target's name. Where another entry has it, one that is down
+// perhaps, the base folder's name is added, then a number.
+func (r *Registry) freeName(t *Target) string {
+	name := t.Name
+	if r.entries[name] == nil {
+		return name
+	}
+	if base := path.Base(cmp.Or(t.Base, t.Process.Cwd, "/")); base != "/" && base != "." {
+		name += "-" + labelName(base)
+	}
+	free := name
+	for n := 2; r.entries[free] != nil; n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+	return free
+}
+
+// bound keeps at most MaxTargets entries: those that are up, then those seen
+// last.
+func (r *Registry) bound() {
+	if len(r.entries) <= MaxTargets {
+		return
+	}
+	all := make([]*Entry, 0, len(r.entries))
+	for _, e := range r.entries {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *Entry) int {
+		if a.Up != b.Up {
+			if a.Up {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(b.Seen.Compare(a.Seen), cmp.Compare(a.Name, b.Name))
+	})
+	for _, e := range all[MaxTargets:] {
+		delete(r.entries, e.Name)
+	}
+}
+
+// List is every target, sorted by name.
+func (r *Registry) List() []*Entry {
+	out := make([]*Entry, 0, len(r.entries))
+	for _, e := range r.entries {
+		if e.known {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Save writes the targets down for the next start of the sidecar.
+func (r *Registry) Save() ([]byte, error) { return json.Marshal(r.List()) }
+
+// Load takes back what Save wrote. A server that is still the same process goes
+// on; one that came back meanwhile has one restart more at the next Update.
+func (r *Registry) Load(data []byte) error {
+	var in []*Entry
+	if err := json.Unmarshal(data, &in); err != nil {
+		return fmt.Errorf("load targets: %w", err)
+	}
+	for _, e := range in {
+		if e != nil && e.Name != "" && len(r.entries) < MaxTargets {
+			e.known = true
+			r.entries[e.Name] = e
+		}
+	}
+	return nil
+}

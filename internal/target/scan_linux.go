@@ -1,0 +1,644 @@
+package target
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jvm-sidecar/sidecar/internal/hsperf"
+	"github.com/jvm-sidecar/sidecar/internal/root"
+)
+
+// A Scanner finds the JVMs of this machine. It is used by one goroutine.
+//
+// A look at a machine where nothing has changed costs one read of
+// /proc/PID/stat for each process, and one stat for each settings file that was
+// used: what a JVM is made of is read in full when it is new, when one of those
+// files changes, and every half minute (new log files, ports that opened).
+type Scanner struct {
+	cfg   Config
+	procs map[int]*process
+	boot  time.Time // when the machine started; worked out once
+	buf   []byte
+	own   string // our mount namespace
+	blind []Blind
+	perf  []byte
+}
+
+// process is what is remembered of one pid.
+type process struct {
+	start  uint64
+	comm   string
+	ppid   int
+	since  time.Time // when this process was first seen
+	looks  int       // how often it was found to be no JVM
+	next   time.Time // when to look again
+	target *Target   // nil for what is no JVM
+	read   []input
+	perf   perfSeen
+}
+
+// New makes a Scanner.
+func New(cfg Config) *Scanner {
+	cfg.Proc, cfg.Root = cmpOr(cfg.Proc, "/proc"), cmpOr(cfg.Root, "/")
+	return &Scanner{cfg: cfg, procs: map[int]*process{}}
+}
+
+// Blind is what can't be seen of the machine as a whole.
+func (s *Scanner) Blind() []Blind { return s.blind }
+
+// Boot is the kernel's id of this boot: pids and start ticks begin anew with
+// each. It is empty where the kernel does not say.
+func (s *Scanner) Boot() string {
+	b, err := s.small(path.Join(s.cfg.Proc, "sys/kernel/random/boot_id"))
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(b))
+}
+
+const (
+	// settled is how old a JVM is when it is no longer expected to open new
+	// files and ports each second.
+	settled = time.Minute
+	// refresh is how often a settled JVM is read again in full.
+	refresh = 30 * time.Second
+	// maxCmdline and maxEnviron bound what is read of a command line. Linux
+	// allows 2 MiB for both together, unless the stack limit was raised.
+	maxCmdline = 2 << 20
+	maxEnviron = 2 << 20
+	// maxDescriptors bounds how many of a process' descriptors are looked at.
+	maxDescriptors = 100_000
+	// maxProcesses bounds how many processes are looked at.
+	maxProcesses = 200_000
+)
+
+// Scan looks at the machine. The targets are sorted, have names that differ, and
+// are not changed afterwards. An error means that nothing could be seen at all.
+func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
+	pids, err := s.pids()
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	if s.boot.IsZero() {
+		if b, err := os.ReadFile(path.Join(s.cfg.Proc, "stat")); err == nil {
+			if sec, ok := parseBtime(b); ok {
+				s.boot = time.Unix(sec, 0)
+			}
+		}
+		s.own, _ = os.Readlink(path.Join(s.cfg.Proc, "self/ns/mnt"))
+	}
+	s.machine()
+	var found []*Target
+	var fresh []*process
+	parents := map[int]int{}
+	alive := make(map[int]bool, len(pids))
+	for _, pid := range pids {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		alive[pid] = true
+		p := s.look(pid, now)
+		if p == nil {
+			continue
+		}
+		if p.target != nil {
+			found = append(found, p.target)
+			fresh = append(fresh, p)
+			parents[pid] = p.ppid
+		}
+	}
+	for pid := range s.procs {
+		if !alive[pid] {
+			delete(s.procs, pid)
+		}
+	}
+	found = onePerfOwner(found, fresh)
+	return settle(found, parents, s.cfg), nil
+}
+
+func (s *Scanner) pids() ([]int, error) {
+	d, err := os.Open(s.cfg.Proc)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxProcesses)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	pids := make([]int, 0, len(names))
+	for _, n := range names {
+		if pid, err := strconv.Atoi(n); err == nil && pid > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids, nil
+}
+
+// machine says what is hidden from us as a whole.
+func (s *Scanner) machine() {
+	s.blind = s.blind[:0:0]
+	if s.cfg.Proc == "/proc" {
+		if _, err := os.Stat("/proc/1"); err != nil {
+			s.blind = append(s.blind, Blind{Source: "target", Reason: "hidepid", Needs: "CAP_SYS_PTRACE, or the group of hidepid's gid=",
+				Detail: "/proc is mounted with hidepid: processes of other users are not visible"})
+		}
+	}
+	if root.Fallback() {
+		s.blind = append(s.blind, Blind{Source: "target", Reason: "no_openat2", Needs: "Linux 5.6, and a seccomp filter that allows openat2",
+			Detail: "the kernel has no openat2: links to absolute paths inside of a target's folders are not followed"})
+	}
+}
+
+// file is a path beneath /proc/PID.
+func (s *Scanner) file(pid int, name string) string {
+	return s.cfg.Proc + "/" + strconv.Itoa(pid) + "/" + name
+}
+
+// look finds out what a pid is, from memory where nothing has changed. nil means
+// that the process is gone.
+func (s *Scanner) look(pid int, now time.Time) *process {
+	st, ok := s.stat(pid)
+	if !ok || st.state == 'Z' || st.state == 'X' {
+		delete(s.procs, pid)
+		return nil
+	}
+	p := s.procs[pid]
+	// An exec keeps pid and start time: catalina.sh becomes java. It changes the
+	// command's name, nearly always.
+	if p == nil || p.start != st.startTicks || p.comm != st.comm {
+		p = &process{start: st.startTicks, comm: st.comm, since: now}
+		s.procs[pid] = p
+	}
+	p.ppid = st.ppid
+	switch {
+	case st.vsize == 0: // a kernel thread
+		return p
+	case p.target != nil:
+		if now.Before(p.next) && !changed(p.read) {
+			return p
+		}
+	case now.Before(p.next):
+		return p
+	}
+	seen := s.read(pid, st, p)
+	if seen == nil {
+		// No JVM, as far as can be told. One that loads the JVM later (jsvc, a
+		// launcher of its own) does it in its first seconds. Afterwards only its
+		// hsperfdata can tell, which is looked for once a minute.
+		p.target = nil
+		p.looks++
+		p.next = now.Add(min(time.Duration(p.looks)*5*time.Second, time.Minute))
+		return p
+	}
+	if isTool(seen.cmdline, seen.perf.javaCommand) || jdkTools[path.Base(seen.exe)] {
+		p.target, p.next = nil, now.Add(time.Minute)
+		return p
+	}
+	p.target = build(seen)
+	s.limits(pid, p.target)
+	p.read = seen.w.read
+	p.perf = seen.perf
+	p.next = now.Add(refresh)
+	if now.Sub(p.since) < settled {
+		p.next = now.Add(4 * time.Second)
+	}
+	return p
+}
+
+var jdkTools = map[string]bool{"javac": true, "jps": true, "jstack": true, "jstat": true, "jcmd": true, "jmap": true, "jinfo": true, "jar": true, "javadoc": true, "jlink": true, "jshell": true, "keytool": true}
+
+func changed(read []input) bool {
+	for _, in := range read {
+		if statInput(in.path) != in {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Scanner) stat(pid int) (statLine, bool) {
+	b, err := s.small(s.file(pid, "stat"))
+	if err != nil {
+		return statLine{}, false
+	}
+	return parseStat(b)
+}
+
+// small reads a small file of /proc into a buffer that the next call reuses.
+func (s *Scanner) small(name string) ([]byte, error) {
+	if s.buf == nil {
+		s.buf = make([]byte, 16<<10)
+	}
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, s.buf)
+	if err != nil {
+		return nil, err
+	}
+	return s.buf[:max(n, 0)], nil
+}
+
+// whole reads a file of /proc to its end: the kernel gives a page at a time.
+func whole(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// read gathers all that the machine shows of a JVM. nil means that it is none,
+// or is gone.
+func (s *Scanner) read(pid int, st statLine, p *process) *seen {
+	v := &seen{pid: pid, nspid: pid, ppid: st.ppid, start: st.startTicks}
+	if !s.boot.IsZero() {
+		v.started = s.boot.Add(time.Duration(st.startTicks) * (time.Second / 100))
+	}
+	exe, _ := os.Readlink(s.file(pid, "exe"))
+	v.exe = strings.TrimSuffix(exe, " (deleted)")
+	if b, err := s.small(s.file(pid, "status")); err == nil {
+		v.status, _ = parseStatus(b)
+		if n := len(v.status.nspid); n > 0 {
+			v.nspid = v.status.nspid[n-1]
+		}
+	}
+	v.w = &world{root: s.rootOf(pid), cred: root.Cred{UID: v.status.uid, GID: v.status.gid, Groups: v.status.groups}, held: map[string]bool{}}
+
+	byName := st.comm == "java" || path.Base(v.exe) == "java" || path.Base(v.exe) == "javaw"
+	if lines := s.maps(pid, &v.maps); v.maps.libjvm == "" {
+		switch {
+		case lines > 0 && !(byName && lines < 20):
+			return nil // it can be read, is complete, and has no JVM
+		case byName:
+		case s.gone(pid):
+			return nil
+		default:
+			// The mappings can't be read, so hsperfdata must do.
+			if s.perfdata(v); v.perf.path == "" {
+				return nil
+			}
+		}
+	}
+	if b, err := whole(s.file(pid, "cmdline"), maxCmdline); err == nil {
+		v.cmdline = splitNUL(b)
+	}
+	if b, err := whole(s.file(pid, "environ"), maxEnviron); err == nil {
+		v.environ = environment(b)
+	}
+	v.cwd, _ = os.Readlink(s.file(pid, "cwd"))
+	v.cwd = strings.TrimSuffix(v.cwd, " (deleted)")
+	if top, err := os.Readlink(s.file(pid, "root")); err == nil && top != "/" {
+		// A chroot: links are told from our own root.
+		v.cwd = strings.TrimPrefix(v.cwd, top)
+	}
+	inodes := s.descriptors(pid, v)
+	s.sockets(pid, v, inodes)
+	if b, err := s.small(s.file(pid, "limits")); err == nil {
+		v.maxFiles = limitOf(b, "Max open files")
+	}
+	if v.perf.path == "" {
+		s.perfdata(v)
+	}
+	return v
+}
+
+func (s *Scanner) gone(pid int) bool {
+	_, err := os.Stat(s.file(pid, "stat"))
+	return err != nil
+}
+
+// rootOf is the folder that is "/" for the process. In our own mount namespace,
+// with no chroot, that is our "/", which stays when the process goes.
+func (s *Scanner) rootOf(pid int) string {
+	top, err := os.Readlink(s.file(pid, "root"))
+	if err != nil {
+		return s.cfg.Root
+	}
+	ns, err := os.Readlink(s.file(pid, "ns/mnt"))
+	if top == "/" && (err != nil || ns == s.own) {
+		return s.cfg.Root
+	}
+	return s.file(pid, "root")
+}
+
+// maps reads the list of mappings, once for each JVM, and says how many lines
+// there were. (smaps is never read: it stops the JVM for as long as the kernel
+// counts pages.)
+func (s *Scanner) maps(pid int, m *mapsFacts) (lines int) {
+	f, err := os.Open(s.file(pid, "maps"))
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 32<<10)
+	for lines < 500_000 {
+		line, err := r.ReadSlice('\n')
+		if len(line) > 0 {
+			m.add(line)
+			lines++
+		}
+		if err != nil && err != bufio.ErrBufferFull {
+			break
+		}
+	}
+	return lines
+}
+
+// environment keeps those variables that discovery asks for: the rest is none
+// of our business and may hold secrets.
+func environment(b []byte) map[string]string {
+	out := map[string]string{}
+	for _, e := range splitNUL(b) {
+		k, v, ok := strings.Cut(e, "=")
+		if ok && len(out) < 1000 {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// descriptors lists the open files. It opens none of them: an O_PATH handle and
+// an fstat tell what each is.
+func (s *Scanner) descriptors(pid int, v *seen) map[uint64]bool {
+	dir := s.file(pid, "fd")
+	d, err := os.Open(dir)
+	if err != nil {
+		v.fdsDenied = errors.Is(err, fs.ErrPermission)
+		return nil
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxDescriptors)
+	if err != nil && err != io.EOF && len(names) == 0 {
+		v.fdsDenied = errors.Is(err, fs.ErrPermission)
+		return nil
+	}
+	top, _ := os.Readlink(s.file(pid, "root"))
+	numbers := make([]int, 0, len(names))
+	for _, n := range names {
+		if i, err := strconv.Atoi(n); err == nil {
+			numbers = append(numbers, i)
+		}
+	}
+	slices.Sort(numbers)
+	inodes := map[uint64]bool{}
+	for _, n := range numbers {
+		link := dir + "/" + strconv.Itoa(n)
+		to, err := os.Readlink(link)
+		if err != nil {
+			v.fdsDenied = v.fdsDenied || errors.Is(err, fs.ErrPermission)
+			continue
+		}
+		if inode, ok := strings.CutPrefix(to, "socket:["); ok {
+			if i, err := strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64); err == nil {
+				inodes[i] = true
+			}
+			if n > 2 {
+				continue
+			}
+		}
+		if strings.HasPrefix(to, "/") && !interesting(to) && n > 2 {
+			continue
+		}
+		fd := descriptor{number: n, path: to}
+		if strings.HasPrefix(to, "/") {
+			s.examine(pid, link, top, &fd)
+		}
+		v.fds = append(v.fds, fd)
+		if fd.regular {
+			v.w.held[fd.path] = true
+		}
+	}
+	return inodes
+}
+
+// interesting leaves out what is surely neither a log nor a jar we look for:
+// libraries, class files, devices.
+func interesting(p string) bool {
+	if strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/") {
+		return false
+	}
+	p = strings.TrimSuffix(p, " (deleted)")
+	if base := path.Base(p); strings.HasSuffix(base, ".jar") {
+		for _, k := range []string{"catalina", "tomcat", "tomee", "bootstrap", "jetty", "start"} {
+			if strings.Contains(base, k) {
+				return true
+			}
+		}
+		return false
+	}
+	return !strings.HasSuffix(p, ".so") && !strings.HasSuffix(p, "/lib/modules") && !strings.HasSuffix(p, ".war")
+}
+
+func (s *Scanner) examine(pid int, link, top string, fd *descriptor) {
+	var st unix.Stat_t
+	err := root.StatDescriptor(link, &st)
+	fd.regular = err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
+	fd.unknown = err != nil
+	if p, ok := strings.CutSuffix(fd.path, " (deleted)"); ok && (err != nil || st.Nlink == 0) {
+		fd.path, fd.deleted = p, true
+	}
+	if top != "/" && top != "" {
+		fd.path = strings.TrimPrefix(fd.path, top)
+	}
+	fd.writes = true
+	if !fd.regular {
+		return
+	}
+	if b, err := s.small(s.file(pid, "fdinfo/"+strconv.Itoa(fd.number))); err == nil {
+		if flags, ok := fdFlags(b); ok {
+			fd.writes = flags&unix.O_ACCMODE != unix.O_RDONLY
+		}
+	}
+}
+
+func fdFlags(b []byte) (int64, bool) {
+	for line := range bytes.Lines(b) {
+		if v, ok := bytes.CutPrefix(line, []byte("flags:")); ok {
+			n, err := strconv.ParseInt(string(bytes.TrimSpace(v)), 8, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+// maxNet bounds the socket table: a busy server has tens of thousands of rows.
+const maxNet = 32 << 20
+
+// sockets finds what the process listens on, in its own network namespace.
+func (s *Scanner) sockets(pid int, v *seen, inodes map[uint64]bool) {
+	if len(inodes) == 0 && !v.fdsDenied {
+		return
+	}
+	for _, n := range []string{"net/tcp", "net/tcp6"} {
+		f, err := os.Open(s.file(pid, n))
+		if err != nil {
+			v.listenersDenied = v.listenersDenied || errors.Is(err, fs.ErrPermission)
+			continue
+		}
+		// The kernel lists LISTEN rows first in both tables, so reading stops at
+		// the first other row: a busy server has tens of thousands of those.
+		r := bufio.NewReaderSize(io.LimitReader(f, maxNet), 16<<10)
+		r.ReadSlice('\n') // the heading
+		for more := true; more; {
+			line, err := r.ReadSlice('\n')
+			more = err == nil && parseListener(line, func(l listener) {
+				if inodes[l.inode] && len(v.listeners) < 256 {
+					v.listeners = append(v.listeners, l)
+				}
+			})
+		}
+		f.Close()
+	}
+}
+
+// limitOf is the soft limit of /proc/PID/limits, 0 for unlimited or unknown.
+func limitOf(b []byte, name string) int {
+	for line := range bytes.Lines(b) {
+		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			if f := bytes.Fields(rest); len(f) > 0 {
+				n, _ := strconv.Atoi(string(f[0]))
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// perfdata finds /tmp/hsperfdata_USER/NSPID beneath the target's root. The
+// user's name may mean nothing outside of a container, so every such folder is
+// looked at; the file must belong to the process' user and be no older than it.
+func (s *Scanner) perfdata(v *seen) {
+	v.perf.reason = "not_found"
+	for _, n := range v.w.list("/tmp", 100_000) {
+		if !strings.HasPrefix(n, "hsperfdata_") {
+			continue
+		}
+		name := "/tmp/" + n + "/" + strconv.Itoa(v.nspid)
+		f, err := root.Open(v.w.root, name)
+		if err != nil {
+			if errors.Is(err, fs.ErrPermission) {
+				v.perf.reason = "no_permission"
+			}
+			continue
+		}
+		ok := s.perfFile(v, f)
+		f.Close()
+		if ok {
+			v.perf.path, v.perf.reason = path.Join(v.w.root, name), ""
+			return
+		}
+	}
+}
+
+func (s *Scanner) perfFile(v *seen, f *os.File) bool {
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil || st.Size > hsperf.MaxSize {
+		return false
+	}
+	if int(st.Uid) != v.status.uid {
+		return false
+	}
+	data, err := hsperf.Read(f, int(st.Size), s.perf)
+	if err != nil {
+		v.perf.reason = "unreadable"
+		return false
+	}
+	s.perf = data
+	d, err := hsperf.Decode(data)
+	if err != nil {
+		v.perf.reason = "unreadable"
+		return false
+	}
+	text := func(k string) string { t, _ := d.String(k); return strings.Clone(t) }
+	p := &v.perf
+	p.vmArgs, p.javaCommand = text("java.rt.vmArgs"), text("sun.rt.javaCommand")
+	p.version, p.vendor, p.vm = text("java.property.java.version"), text("java.property.java.vm.vendor"), text("java.property.java.vm.name")
+	p.dev, p.ino = uint64(st.Dev), st.Ino
+	if ms, ok := d.Long("sun.rt.createVmBeginTime"); ok {
+		p.begin = time.UnixMilli(ms)
+	}
+	p.mapped = v.maps.perfdata != ""
+	return true
+}
+
+// onePerfOwner gives an hsperfdata file that several processes claim (two
+// containers with a shared /tmp, pid 1 in both) to the one it is of: the one
+// that maps such a file, else the one that began next before the counters did.
+func onePerfOwner(ts []*Target, ps []*process) []*Target {
+	type file struct{ dev, ino uint64 }
+	owner := map[file]int{}
+	for i, p := range ps {
+		if p.target.PerfData.Path == "" {
+			continue
+		}
+		f := file{p.perf.dev, p.perf.ino}
+		j, taken := owner[f]
+		if !taken || ownsMore(p, ps[j]) {
+			owner[f] = i
+		}
+	}
+	for i, p := range ps {
+		if p.target.PerfData.Path == "" || owner[file{p.perf.dev, p.perf.ino}] == i {
+			continue
+		}
+		c := *p.target
+		c.PerfData = PerfData{Reason: "another_jvms"}
+		c.JDK = JDK{}
+		c.Blind = append(slices.Clone(c.Blind), Blind{Source: "jvm", Reason: "no_perfdata", Detail: perfReason("another_jvms")})
+		ts[i] = &c
+	}
+	return ts
+}
+
+func ownsMore(a, b *process) bool {
+	if a.perf.mapped != b.perf.mapped {
+		return a.perf.mapped
+	}
+	return distance(a) < distance(b)
+}
+
+func distance(p *process) time.Duration {
+	return p.perf.begin.Sub(p.target.Process.Started).Abs()
+}
+
+// limits compares the settings with what the kernel allows.
+func (s *Scanner) limits(pid int, t *Target) {
+	ours, err1 := os.Readlink(path.Join(s.cfg.Proc, "self/ns/net"))
+	theirs, err2 := os.Readlink(s.file(pid, "ns/net"))
+	if err1 != nil || err2 != nil || ours != theirs {
+		return // the figure that can be read is ours, not theirs
+	}
+	b, err := s.small(path.Join(s.cfg.Proc, "sys/net/core/somaxconn"))
+	if err != nil {
+		return
+	}
+	most, err := strconv.Atoi(string(bytes.TrimSpace(b)))
+	if err != nil {
+		return
+	}
+	for _, c := range t.Connectors {
+		if c.AcceptCount > most {
+			t.Findings = append(t.Findings, Finding{ID: "accept_count_above_somaxconn",
+				Detail: fmt.Sprintf("the connector on port %d has acceptCount %d, which the kernel cuts to %d (net.core.somaxconn)", c.Port, c.AcceptCount, most)})
+		}
+	}
+}

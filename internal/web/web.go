@@ -1,0 +1,157 @@
+// Package web is the face towards the network: /metrics, the page that says
+// what is seen and what is not, and the few switches under /-/.
+//
+// Everything here reads the last published snapshot. A scrape never waits for
+// /proc, a log or a lock of a source.
+package web
+
+import (
+	"compress/gzip"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/status"
+	"github.com/prometheus/common/expfmt"
+)
+
+// A Monitor is what the pages are drawn from.
+type Monitor interface {
+	// Snapshot is the last published one, or nil before the first tick.
+	Snapshot() *metric.Snapshot
+	// Status is what is seen and what is not.
+	Status() *status.Status
+}
+
+// Options are what the command line decides.
+type Options struct {
+	// Reload is called by POST /-/reload; nil where the life cycle is not
+	// enabled.
+	Reload func() error
+	// RawLines allows raw log lines to every visitor. Otherwise only visitors
+	// on loopback see them.
+	RawLines bool
+	Log      *slog.Logger
+}
+
+// Handler is the whole site.
+func Handler(m Monitor, o Options) http.Handler {
+	s := &site{monitor: m, options: o}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", s.metrics)
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "sidecar is healthy.\n") })
+	mux.HandleFunc("GET /-/ready", s.ready)
+	mux.HandleFunc("/-/reload", s.reload)
+	mux.HandleFunc("GET /status.json", s.statusJSON)
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.Handle("GET /static/", http.FileServerFS(static))
+	return secure(mux)
+}
+
+type site struct {
+	monitor Monitor
+	options Options
+}
+
+// secure sets the headers that make a page with strangers' text in it harmless.
+func secure(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// metrics serves the last snapshot in the format the scraper asks for.
+// ?target=NAME gives one server alone.
+func (s *site) metrics(w http.ResponseWriter, r *http.Request) {
+	snap := s.monitor.Snapshot()
+	if snap == nil {
+		http.Error(w, "the first look at the machine is not finished: ask again in a second", http.StatusServiceUnavailable)
+		return
+	}
+	if name := r.URL.Query().Get("target"); name != "" {
+		if snap = snap.ForTarget(name); len(snap.Families) == 0 {
+			http.Error(w, "no target "+strconv.Quote(name)+": the page at / lists them", http.StatusNotFound)
+			return
+		}
+	}
+	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
+	w.Header().Set("Content-Type", string(format))
+	w.Header().Set("Vary", "Accept, Accept-Encoding")
+	var out io.Writer = w
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		// The fastest level: on loopback the bytes are cheap and the cycles are
+		// the server's.
+		gz, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		defer gz.Close()
+		out = gz
+	}
+	enc := expfmt.NewEncoder(out, format)
+	for _, f := range snap.Families {
+		if err := enc.Encode(f); err != nil {
+			s.options.Log.Debug("scrape broken off", "err", err)
+			return
+		}
+	}
+	if c, ok := enc.(expfmt.Closer); ok {
+		c.Close()
+	}
+}
+
+func (s *site) ready(w http.ResponseWriter, _ *http.Request) {
+	st := s.monitor.Status()
+	if s.monitor.Snapshot() == nil || st == nil || !st.Ready {
+		http.Error(w, "sidecar is reading the backlog of its start.", http.StatusServiceUnavailable)
+		return
+	}
+	io.WriteString(w, "sidecar is ready.\n")
+}
+
+func (s *site) reload(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case s.options.Reload == nil:
+		http.Error(w, "reload over HTTP is off: start with --web.enable-lifecycle, or send SIGHUP", http.StatusForbidden)
+	case r.Method != http.MethodPost && r.Method != http.MethodPut:
+		w.Header().Set("Allow", "POST, PUT")
+		http.Error(w, "only POST or PUT reload", http.StatusMethodNotAllowed)
+	default:
+		if err := s.options.Reload(); err != nil {
+			http.Error(w, "settings not reloaded: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		io.WriteString(w, "settings reloaded.\n")
+	}
+}
+
+// mayReadLines says whether a visitor may see raw log lines. The web config's
+// users are checked before a request comes here; where there are none, only
+// the machine itself may read what strangers wrote into its logs.
+func (s *site) mayReadLines(r *http.Request) bool {
+	if s.options.RawLines {
+		return true
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	// A proxy on this machine speaks for somebody else.
+	return ip != nil && ip.IsLoopback() && r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == ""
+}
+
+// age is how old something is, for the page.
+func age(at, now time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return now.Sub(at).Truncate(time.Second).String()
+}

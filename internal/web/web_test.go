@@ -1,0 +1,153 @@
+package web
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/status"
+	"github.com/jvm-sidecar/sidecar/internal/target"
+)
+
+type fake struct {
+	snap *metric.Snapshot
+	st   *status.Status
+}
+
+func (f fake) Snapshot() *metric.Snapshot { return f.snap }
+func (f fake) Status() *status.Status     { return f.st }
+
+var busy = &metric.Family{Name: "test_busy_seconds_total", Help: "Busy time.", Kind: metric.Counter}
+
+func running() fake {
+	g := metric.NewGathering()
+	for _, name := range []string{"tomcat-8080", "jetty-9090"} {
+		s := metric.ForTarget(name)
+		s.Counter(busy).Add(1.5)
+		g.Add(s)
+	}
+	return fake{g.Snapshot(time.Unix(1, 0)), &status.Status{Ready: true, Version: "test", Targets: []status.Server{{
+		Up: true, Target: &target.Target{Name: "tomcat-8080", Kind: target.Tomcat},
+		Sources: []status.Source{{Name: "accesslog", Refused: []status.Refused{{Reason: "shape", Line: "<script>alert(1)</script>"}}}},
+	}}}}
+}
+
+func get(t *testing.T, m Monitor, o Options, path string, change ...func(*http.Request)) *http.Response {
+	t.Helper()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	r := httptest.NewRequest("GET", path, nil)
+	r.RemoteAddr = "127.0.0.1:5000"
+	for _, c := range change {
+		c(r)
+	}
+	w := httptest.NewRecorder()
+	Handler(m, o).ServeHTTP(w, r)
+	return w.Result()
+}
+
+func body(t *testing.T, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestMetricsServesTheSnapshot(t *testing.T) {
+	got := body(t, get(t, running(), Options{}, "/metrics"))
+	for _, want := range []string{`test_busy_seconds_total{target="tomcat-8080"} 1.5`, `test_busy_seconds_total{target="jetty-9090"} 1.5`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+}
+
+func TestMetricsOfOneTarget(t *testing.T) {
+	got := body(t, get(t, running(), Options{}, "/metrics?target=jetty-9090"))
+	if !strings.Contains(got, "jetty-9090") || strings.Contains(got, "tomcat-8080") {
+		t.Errorf("not jetty-9090 alone:\n%s", got)
+	}
+	if r := get(t, running(), Options{}, "/metrics?target=nobody"); r.StatusCode != 404 {
+		t.Errorf("unknown target: status %d", r.StatusCode)
+	}
+}
+
+func TestOpenMetricsSaysTheUnit(t *testing.T) {
+	got := body(t, get(t, running(), Options{}, "/metrics", func(r *http.Request) {
+		r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	}))
+	for _, want := range []string{"# UNIT test_busy_seconds seconds\n", `test_busy_seconds_total{target="tomcat-8080"} 1.5`, "# EOF\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestBeforeTheFirstTick(t *testing.T) {
+	for path, want := range map[string]int{"/metrics": 503, "/-/ready": 503, "/-/healthy": 200, "/": 200} {
+		if r := get(t, fake{}, Options{}, path); r.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", path, r.StatusCode, want)
+		}
+	}
+	if r := get(t, running(), Options{}, "/-/ready"); r.StatusCode != 200 {
+		t.Errorf("ready: status %d", r.StatusCode)
+	}
+}
+
+// TestRawLinesStayOnLoopback: a log holds what strangers typed, passwords
+// included, so only the machine itself may read raw lines unasked.
+func TestRawLinesStayOnLoopback(t *testing.T) {
+	away := func(r *http.Request) { r.RemoteAddr = "192.0.2.7:5000" }
+	proxied := func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }
+	for _, path := range []string{"/", "/status.json"} {
+		if got := body(t, get(t, running(), Options{}, path)); !strings.Contains(got, "alert(1)") {
+			t.Errorf("%s on loopback: no raw line", path)
+		}
+		for name, change := range map[string]func(*http.Request){"from away": away, "by a proxy": proxied} {
+			if got := body(t, get(t, running(), Options{}, path, change)); strings.Contains(got, "alert(1)") {
+				t.Errorf("%s %s: a raw line is shown", path, name)
+			}
+		}
+		if got := body(t, get(t, running(), Options{RawLines: true}, path, away)); !strings.Contains(got, "alert(1)") {
+			t.Errorf("%s to a configured user: no raw line", path)
+		}
+	}
+}
+
+func TestLogTextIsEscaped(t *testing.T) {
+	r := get(t, running(), Options{}, "/")
+	if got := body(t, r); strings.Contains(got, "<script>alert") {
+		t.Error("a log line became markup")
+	}
+	if csp := r.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") {
+		t.Errorf("policy %q", csp)
+	}
+}
+
+func TestReload(t *testing.T) {
+	calls := 0
+	post := func(r *http.Request) { r.Method = "POST" }
+	reload := func() error { calls++; return nil }
+	if r := get(t, running(), Options{}, "/-/reload", post); r.StatusCode != 403 {
+		t.Errorf("reload that is off: status %d", r.StatusCode)
+	}
+	if r := get(t, running(), Options{Reload: reload}, "/-/reload"); r.StatusCode != 405 || calls != 0 {
+		t.Errorf("GET: status %d, %d calls", r.StatusCode, calls)
+	}
+	if r := get(t, running(), Options{Reload: reload}, "/-/reload", post); r.StatusCode != 200 || calls != 1 {
+		t.Errorf("POST: status %d, %d calls", r.StatusCode, calls)
+	}
+	fails := func() error { return errors.New("sidecar.yml: limits.cpu: not a number") }
+	if got := body(t, get(t, running(), Options{Reload: fails}, "/-/reload", post)); !strings.Contains(got, "limits.cpu") {
+		t.Errorf("a failed reload does not say why: %s", got)
+	}
+}
