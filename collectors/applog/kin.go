@@ -15,7 +15,6 @@ import (
 type kin struct {
 	level   Level
 	logger  string
-	method  bool // logger is a class and a method, as juli prints them
 	pattern string
 	tmpl    template
 	made    bool // tmpl is filled
@@ -129,7 +128,7 @@ func (o *Observer) newKin(h *head, pattern string, line []byte) *kin {
 		k = &o.spill
 		*k = kin{count: k.count, bytes: k.bytes, first: k.first, last: k.last, made: true}
 	}
-	k.level, k.logger, k.method, k.pattern = h.level, string(h.logger), h.method, pattern
+	k.level, k.logger, k.pattern = h.level, string(h.logger), pattern
 	k.records = o.level(h.level)
 	k.byLogger = o.figures.Counter(LoggerRecords, k.logger, h.level.String())
 	o.mean(k, h.method)

@@ -61,13 +61,14 @@ type Observer struct {
 	fixed   bool     // the layout is given
 	simple  *simple  // the one layout whose first line waits for its second
 
-	h     head
-	rec   record
-	held  bool   // the last line may be the first of a SimpleFormatter's record
-	cand  bool   // the last line may be an exception's, or raw
-	keep  []byte // the line that is held or cand
-	plain []byte // a line without its colours
-	key   []byte
+	h          head
+	rec        record
+	openMethod bool
+	held       bool   // the last line may be the first of a SimpleFormatter's record
+	cand       bool   // the last line may be an exception's, or raw
+	keep       []byte // the line that is held or cand
+	plain      []byte // a line without its colours
+	key        []byte
 
 	kins     map[string]*kin
 	hot      [4]*kin

@@ -84,7 +84,7 @@ func (o *Observer) Save() ([]byte, error) {
 		so := &savedOpen{Kind: r.kind, Bytes: r.bytes, Told: r.told, Port: r.port, At: r.at, Indent: r.indent, Framed: r.framed, Rooted: r.rooted}
 		if r.k != nil {
 			so.Level, so.Logger, so.Message = r.k.level, r.k.logger, o.openMessage()
-			so.Method = r.k.method
+			so.Method = o.openMethod
 		}
 		if r.exc != nil {
 			so.Thrown = r.exc.class

@@ -240,14 +240,14 @@ func TestCatalogue(t *testing.T) {
 }
 
 func TestConfigCheck(t *testing.T) {
-	if err := Defaults().Check(); err != nil {
+	if err := DefaultConfig().Check(); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []func(*Config){
 		func(c *Config) { c.MaxPools = 0 }, func(c *Config) { c.MaxPools = 1000 },
 		func(c *Config) { c.MaxThreadReads = 1 }, func(c *Config) { c.StallAfter = 0 },
 	} {
-		c := Defaults()
+		c := DefaultConfig()
 		bad(&c)
 		if c.Check() == nil {
 			t.Errorf("%+v passes", c)
