@@ -24,6 +24,8 @@ type stream struct {
 	follower *follow.Follower
 	// role is an application log's beside the others: primary, copy or own.
 	role string
+	// unbuffered says that an access log shows each request as it ends.
+	unbuffered bool
 	// fromStart says that the log was read from its first byte.
 	fromStart bool
 	// explain says what the room knows of its log; called with the lock held.
