@@ -7,8 +7,9 @@ import (
 )
 
 // A whole read of a folder costs what it costs; how often it is made follows
-// from that, so that ten folders at rest take at most a thousandth of a core
-// and a folder under change at most a fiftieth.
+// from that, so that ten folders at rest take a small part of a thousandth of a
+// core for it, a thousandth while somebody else fills their disk, and a folder
+// under change at most a fiftieth.
 const (
 	restFactor    = 100000 // nothing seems to have changed
 	suspectFactor = 10000  // the file system fills and no file we watch explains it
