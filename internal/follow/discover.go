@@ -362,15 +362,17 @@ func (f *Follower) copyOf(s found, p *part) bool {
 		return false
 	}
 	defer file.Close()
-	if st, err := p.statOpen(); err == nil && st.size >= p.read {
+	if st, err := p.statOpen(); err == nil && st.size >= p.read && p.holdsOurs(p.file) {
 		end := min(s.size, st.size)
 		return sameBytes(file, p.file, max(0, end-window), end) && sameBytes(file, p.file, 0, min(end, window))
 	}
 	// Ours was truncated, or is gone: what we know of it is the bytes before our
 	// place.
-	if s.size < p.read {
-		return false
-	}
+	return p.holdsOurs(file)
+}
+
+// holdsOurs says whether the file has before our place the bytes that we read.
+func (p *part) holdsOurs(file io.ReaderAt) bool {
 	a := make([]byte, min(p.read, window))
 	if _, err := file.ReadAt(a, p.read-int64(len(a))); err != nil {
 		return false
