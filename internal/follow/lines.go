@@ -103,12 +103,13 @@ func (s *splitter) block(st *lineState, b []byte, from int) int {
 		pos, from = n, n
 	}
 	begin := pos // what lies between begin and pos is handed over and not yet counted
+	h, limit, foreign, open, lines := s.h, s.max, st.Enc == gbk, s.open, int64(0)
 	for {
 		if pos < len(b) && b[pos] == 0 {
 			st.Holed = st.Holed && pos == begin
 			s.ledger.Read += int64(pos - begin)
 			pos += s.hole(st, b[pos:])
-			begin, from = pos, max(from, pos)
+			begin, from, open = pos, max(from, pos), s.open
 		}
 		i := bytes.IndexByte(b[from:], '\n')
 		if i < 0 {
@@ -116,24 +117,26 @@ func (s *splitter) block(st *lineState, b []byte, from int) int {
 		}
 		end := from + i
 		from = end + 1
-		if end-pos > s.max {
+		if end-pos > limit {
 			s.ledger.Read += int64(pos - begin)
 			s.cut(st, b[pos:end])
 			s.ledger.Skipped++ // its line end
-			pos, begin, st.Cut = from, from, false
+			pos, begin, st.Cut, open = from, from, false, s.open
 			continue
 		}
 		line := b[pos:end]
-		if n := len(line); n > 0 && line[n-1] == '\r' {
-			line = line[:n-1]
+		if end > pos && b[end-1] == '\r' {
+			line = line[:len(line)-1]
 		}
-		if st.Enc == gbk {
+		if foreign {
 			line = s.fromGBK(line)
 		}
-		s.open = s.h.Observe(line)
-		s.ledger.Lines++
+		open = h.Observe(line)
+		lines++
 		pos = from
 	}
+	s.open = open
+	s.ledger.Lines += lines
 	if pos > 0 {
 		st.Holed = st.Holed && pos == begin
 	}
