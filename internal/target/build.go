@@ -41,6 +41,7 @@ type descriptor struct {
 	regular bool
 	unknown bool // it could not be looked at; only its name is known
 	deleted bool
+	outside bool // by its name beneath the target's root it is not there, or another file
 	writes  bool // opened for writing, or that is not known
 }
 
@@ -91,6 +92,7 @@ func build(s *seen) *Target {
 			UID: s.status.uid, Root: s.w.root, Cwd: clean(s.cwd, 4096), MainClass: clean(o.main, 200),
 		},
 		PerfData: PerfData{Path: s.perf.path, Reason: s.perf.reason},
+		access:   &s.w.access,
 	}}
 	b.args()
 	b.jdk()

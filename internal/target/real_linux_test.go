@@ -166,7 +166,7 @@ func TestOwnSockets(t *testing.T) {
 	}
 	defer l.Close()
 	s := New(DefaultConfig())
-	v := &seen{pid: os.Getpid(), w: &world{root: "/", held: map[string]bool{}}}
+	v := &seen{pid: os.Getpid(), w: &world{access: access{root: "/", held: map[fileID]bool{}}}}
 	s.sockets(v.pid, v, s.descriptors(v.pid, v))
 	want := l.Addr().(*net.TCPAddr).Port
 	if !slices.ContainsFunc(v.listeners, func(x listener) bool { return x.port == want && x.addr == "127.0.0.1" }) {

@@ -287,7 +287,8 @@ func (s *Scanner) read(pid int, st statLine, p *process, now time.Time) *seen {
 			v.nspid = v.status.nspid[n-1]
 		}
 	}
-	v.w = &world{root: s.rootOf(pid, v.status.nspid), cred: root.Cred{UID: v.status.uid, GID: v.status.gid, Groups: v.status.groups}, held: map[string]bool{}}
+	v.w = &world{access: access{root: s.rootOf(pid, v.status.nspid), held: map[fileID]bool{},
+		cred: root.Cred{UID: v.status.uid, GID: v.status.gid, Groups: v.status.groups}}}
 
 	byName := st.comm == "java" || path.Base(v.exe) == "java" || path.Base(v.exe) == "javaw"
 	if p.target == nil || p.mapped.Sub(p.since) < settled && now.Sub(p.since) >= settled {
@@ -442,12 +443,9 @@ func (s *Scanner) descriptors(pid int, v *seen) map[uint64]bool {
 		}
 		fd := descriptor{number: n, path: to}
 		if strings.HasPrefix(to, "/") {
-			s.examine(pid, link, top, &fd)
+			s.examine(pid, link, top, &fd, v.w)
 		}
 		v.fds = append(v.fds, fd)
-		if fd.regular {
-			v.w.held[fd.path] = true
-		}
 	}
 	return inodes
 }
@@ -470,7 +468,9 @@ func interesting(p string) bool {
 	return !strings.HasSuffix(p, ".so") && !strings.HasSuffix(p, "/lib/modules") && !strings.HasSuffix(p, ".war")
 }
 
-func (s *Scanner) examine(pid int, link, top string, fd *descriptor) {
+// examine tells what a descriptor is. Its name can't be trusted: a descriptor
+// from another mount namespace shows a path that means another file here.
+func (s *Scanner) examine(pid int, link, top string, fd *descriptor, w *world) {
 	var st unix.Stat_t
 	err := root.StatDescriptor(link, &st)
 	fd.regular = err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
@@ -484,6 +484,12 @@ func (s *Scanner) examine(pid int, link, top string, fd *descriptor) {
 	fd.writes = true
 	if !fd.regular {
 		return
+	}
+	w.held[fileID{uint64(st.Dev), st.Ino}] = true
+	if !fd.deleted {
+		var named unix.Stat_t
+		err := unix.Stat(path.Join(w.root, fd.path), &named)
+		fd.outside = err != nil || named.Dev != st.Dev || named.Ino != st.Ino
 	}
 	if b, err := s.small(s.file(pid, "fdinfo/"+strconv.Itoa(fd.number))); err == nil {
 		if flags, ok := fdFlags(b); ok {

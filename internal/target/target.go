@@ -44,6 +44,9 @@ type Target struct {
 	Blind []Blind `json:"blind,omitempty" yaml:"blind,omitempty"`
 	// Findings are settings that will hurt under load.
 	Findings []Finding `json:"findings,omitempty" yaml:"findings,omitempty"`
+
+	// access is how its files are opened; nil for one that was made by hand.
+	access *access
 }
 
 // Process is the JVM as the kernel knows it. PID and StartTicks together are
