@@ -114,10 +114,10 @@ func TestRealJVM(t *testing.T) {
 			if age := time.Since(x.Process.Started); age < 0 || age > time.Minute {
 				t.Errorf("started %v ago", age)
 			}
-			if p := s.procs[cmd.Process.Pid]; !p.perf.mapped {
+			if p := s.procs[cmd.Process.Pid]; !p.last.perf.mapped {
 				t.Error("the mapped hsperfdata was not seen")
 			}
-			seen := s.read(cmd.Process.Pid, statLine{comm: "java", startTicks: x.Process.StartTicks}, &process{}, time.Now())
+			seen := s.read(cmd.Process.Pid, statLine{comm: "java", startTicks: x.Process.StartTicks}, mapsFacts{}, 0)
 			if !slices.ContainsFunc(seen.listeners, func(l listener) bool { return fmt.Sprint(l.port) == port }) {
 				t.Errorf("port %s is not among %v", port, seen.listeners)
 			}
