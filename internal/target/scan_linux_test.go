@@ -440,3 +440,32 @@ func TestDescriptorFromOutside(t *testing.T) {
 		t.Errorf("%+v %+v", x.Blind, x.AppLogs)
 	}
 }
+
+// Two services have requests of their own each, and properties come from
+// catalina.properties and, where it is told so, from the environment.
+func TestServicesAndProperties(t *testing.T) {
+	m := newMachine(t)
+	p := tomcat(10, 5, "/srv/a")
+	p.environ = []string{"SECOND=8082", "catalina.home=/wrong"}
+	p.cmdline = append([]string{"java", "-Done=8081", "-XX:+HeapDumpOnOutOfMemoryError", "-XX:HeapDumpPath=dumps/%p"}, p.cmdline[1:]...)
+	m.add(p)
+	m.put(m.root, "/srv/a/conf/catalina.properties", "one=9999\nthird=8083\norg.apache.tomcat.util.digester.PROPERTY_SOURCE=org.apache.tomcat.util.digester.EnvironmentPropertySource\n")
+	valve := `<Valve className="org.apache.catalina.valves.AccessLogValve" prefix="%s" pattern="%%D"/>`
+	m.put(m.root, "/srv/a/conf/server.xml", `<Server><Service><Connector port="${one}"/><Connector port="${SECOND}"/><Engine name="A">`+fmt.Sprintf(valve, "a")+
+		`</Engine></Service><Service><Connector port="${third}"/><Engine name="B"><Host name="h"/>`+fmt.Sprintf(valve, "b")+`</Engine></Service></Server>`)
+	m.put(m.root, "/srv/a/conf/B/h/shop.xml", `<Context>`+fmt.Sprintf(valve, "shop")+`</Context>`)
+	x := one(t, m.scan())
+	var got []string
+	for _, c := range x.Connectors {
+		got = append(got, fmt.Sprint(c.Port))
+	}
+	for _, a := range x.AccessLogs {
+		got = append(got, fmt.Sprintf("%s %s %v", a.Name, a.Scope, a.Counted))
+	}
+	if s := strings.Join(got, ","); s != "8081,8082,8083,a engine true,b engine true,shop context:/shop false" {
+		t.Error(s)
+	}
+	if x.HeapDump != "/srv/a/dumps/10" {
+		t.Error(x.HeapDump)
+	}
+}
