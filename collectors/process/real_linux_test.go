@@ -49,18 +49,18 @@ func jdks(t testing.TB) map[string]string {
 	return found
 }
 
-// compiled keeps the class file of Pools by JDK for the whole run.
+// compiled keeps the class files by JDK for the whole run.
 var compiled sync.Map
 
-// startPools starts a JVM with threads of these names and returns its pid.
-func startPools(t testing.TB, home string, pools ...string) int {
+// classes compiles the programs in testdata once for each JDK.
+func classes(t testing.TB, home string) string {
 	t.Helper()
 	v, _ := compiled.LoadOrStore(home, sync.OnceValues(func() (string, error) {
 		dir, err := os.MkdirTemp("", "pools")
 		if err != nil {
 			return "", err
 		}
-		out, err := exec.Command(filepath.Join(home, "bin/javac"), "-d", dir, "testdata/Pools.java").CombinedOutput()
+		out, err := exec.Command(filepath.Join(home, "bin/javac"), "-d", dir, "testdata/Pools.java", "testdata/Silent.java").CombinedOutput()
 		if err != nil {
 			return dir, fmt.Errorf("javac: %v\n%s", err, out)
 		}
@@ -70,7 +70,20 @@ func startPools(t testing.TB, home string, pools ...string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(home, "bin/java"), append([]string{"-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", dir, "Pools"}, pools...)...)
+	return dir
+}
+
+// A program is a running JVM of testdata.
+type program struct {
+	pid int
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+// run starts a program and stops it when the test ends.
+func run(t testing.TB, home string, args ...string) *program {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(home, "bin/java"), append([]string{"-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classes(t, home)}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -83,17 +96,31 @@ func startPools(t testing.TB, home string, pools ...string) int {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill := time.AfterFunc(120*time.Second, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
 		in.Close()
+		cmd.Process.Kill()
 		cmd.Wait()
-		kill.Stop()
 	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "READY\n" {
-		t.Fatalf("the JVM says %q: %v", line, err)
+	return &program{cmd.Process.Pid, in, bufio.NewScanner(out)}
+}
+
+// line waits for the program's next line.
+func (p *program) line(t testing.TB) string {
+	t.Helper()
+	if !p.out.Scan() {
+		t.Fatalf("the JVM has ended: %v", p.out.Err())
 	}
-	go io.Copy(io.Discard, out)
-	return cmd.Process.Pid
+	return p.out.Text()
+}
+
+// startPools starts a JVM with threads of these names and returns its pid.
+func startPools(t testing.TB, home string, pools ...string) int {
+	t.Helper()
+	p := run(t, home, append([]string{"Pools"}, pools...)...)
+	if line := p.line(t); line != "READY" {
+		t.Fatalf("the JVM says %q", line)
+	}
+	return p.pid
 }
 
 func TestMain(m *testing.M) {
