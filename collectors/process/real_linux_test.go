@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -282,6 +283,66 @@ func BenchmarkThreads(b *testing.B) {
 		defer cpuOf(b)()
 		for b.Loop() {
 			if _, err := proc.Threads(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// Ten thousand connections of one port by state, queues and unread bytes,
+// beside gopsutil's Connections() of the same process. The bar is a fifth.
+func BenchmarkConnections(b *testing.B) {
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(exe, "-test.run=^TestChild$")
+	cmd.Env = append(os.Environ(), "PROCESS_TEST_CHILD=accept")
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	addr = strings.TrimSpace(addr)
+	n := 0
+	for ; n < 10_000; n++ {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			b.Logf("only %d connections: %v", n, err)
+			break
+		}
+		defer c.Close()
+	}
+	_, text, _ := net.SplitHostPort(addr)
+	port, _ := strconv.Atoi(text)
+	b.Run("sock_diag", func(b *testing.B) {
+		d := sockDiag{fd: -1}
+		defer d.close()
+		list := []uint16{uint16(port)}
+		figures := &portFigures{}
+		ports := map[uint16]*portFigures{uint16(port): figures}
+		b.ReportAllocs()
+		defer cpuOf(b)()
+		for b.Loop() {
+			*figures = portFigures{}
+			if err := d.dump(list, ports); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(figures.states[tcpEstablished]), "connections")
+	})
+	b.Run("gopsutil", func(b *testing.B) {
+		proc := &gops.Process{Pid: int32(cmd.Process.Pid)}
+		b.ReportAllocs()
+		defer cpuOf(b)()
+		for b.Loop() {
+			if _, err := proc.Connections(); err != nil {
 				b.Fatal(err)
 			}
 		}

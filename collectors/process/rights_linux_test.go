@@ -171,6 +171,23 @@ func TestChild(t *testing.T) {
 		c.Write([]byte("hello"))
 		fmt.Println("READY")
 		os.Stdin.Read(make([]byte, 1)) // until the parent is done
+	case role == "accept":
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(l.Addr())
+		go func() {
+			var kept []net.Conn
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				kept = append(kept, c)
+			}
+		}()
+		os.Stdin.Read(make([]byte, 1))
 	default:
 		var cfg Config
 		if err := json.Unmarshal([]byte(role), &cfg); err != nil {
