@@ -21,6 +21,12 @@ func debian(name, why string) (string, error) {
 				return fmt.Errorf("this machine has no %s: install %s by its own means and put it on the PATH", tool, name)
 			}
 		}
+		// apt's own locks make a second one fail, not wait.
+		unlock, err := cacheLock("apt")
+		if err != nil {
+			return err
+		}
+		defer unlock()
 		a := apt{debs: dir + ".debs", done: map[string]bool{}}
 		defer os.RemoveAll(a.debs)
 		if err := a.unpack(ctx, name, dir); err != nil {
@@ -63,7 +69,9 @@ func (a *apt) unpack(ctx context.Context, name, dir string) error {
 // where the machine has one of them installed.
 func (a *apt) anyOf(ctx context.Context, group []string, dir string) error {
 	for _, name := range group {
-		if a.done[name] || installed(ctx, name) {
+		// A shared library may be the machine's. A Java package's links lead to the
+		// jars of the next one beside it, so these are always taken together.
+		if a.done[name] || (!javaPackage.MatchString(name) && installed(ctx, name)) {
 			return nil
 		}
 	}
@@ -99,6 +107,7 @@ func dependencies(field string) (groups [][]string) {
 }
 
 var (
+	javaPackage = regexp.MustCompile(`-java$|^(tomcat|jetty)`)
 	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*`)
 	wanted      = regexp.MustCompile(`^(lib|tomcat|jetty)`)
 	// libc is the machine's own in any case: another one beside it ends in tears.

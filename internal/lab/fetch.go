@@ -26,15 +26,16 @@ const fetchLimit = 8 * time.Minute
 // once makes the folder name below the cache if it is not there: fill writes
 // into a folder beside it, which is renamed when it is whole, so that a fetch
 // that was killed leaves nothing that looks good. Two processes don't fetch the
-// same thing at once.
+// same thing at once; each thing has its own lock, since fetching a server may
+// have to fetch Maven first.
 func once(name, what, why string, fill func(ctx context.Context, dir string) error) (string, error) {
 	final := filepath.Join(Cache(), name)
 	if isDir(final) {
 		return final, nil
 	}
-	unlock, err := lock(filepath.Join(Cache(), "fetch.lock"))
+	unlock, err := cacheLock(strings.ReplaceAll(name, "/", "-"))
 	if err != nil {
-		return "", fmt.Errorf("cache %s: %w", Cache(), err)
+		return "", err
 	}
 	defer unlock()
 	if isDir(final) { // another process was faster
@@ -61,6 +62,14 @@ func once(name, what, why string, fill func(ctx context.Context, dir string) err
 	}
 	say("  %s: %.1f MB in %.0f s, in %s", what, float64(treeSize(final))/1e6, time.Since(began).Seconds(), final)
 	return final, nil
+}
+
+// cacheLock takes one of the cache's locks between processes.
+func cacheLock(name string) (unlock func(), err error) {
+	if unlock, err = lock(filepath.Join(Cache(), "locks", name)); err != nil {
+		return nil, fmt.Errorf("cache %s: %w", Cache(), err)
+	}
+	return unlock, nil
 }
 
 func isDir(path string) bool {

@@ -90,7 +90,7 @@ func Exclusive(t T) {
 	exclusive.Lock()
 	defer exclusive.Unlock()
 	if exclusive.users == 0 {
-		unlock, err := lock(filepath.Join(Cache(), "turn.lock"))
+		unlock, err := cacheLock("turn")
 		if err != nil {
 			t.Fatalf("wait for the turn: %v", err)
 		}

@@ -20,6 +20,12 @@ func mavenCopy(ctx context.Context, artifact, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Maven's own store is not made for two at once.
+	unlock, err := cacheLock("maven-store")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	repo := filepath.Join(Cache(), "m2")
 	cmd := exec.Command(mvn, "-B", "-q", "-Dmaven.repo.local="+repo, dependencyPlugin+":copy",
 		"-Dartifact="+artifact, "-DoutputDirectory="+dir)
