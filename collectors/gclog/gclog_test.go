@@ -124,6 +124,7 @@ func TestForms(t *testing.T) {
 		{"Shenandoah", "[1.0s][info][gc] GC(2) Pause Degenerated GC (Mark) 91M->16M(92M) 53.000ms\n[1.0s][info][gc] GC(3) Pause Final Roots 0.1ms\n[1.0s][info][gc] GC(4) Pause Init Mark (unload classes) 0.2 ms", "degenerated:0.053 final-roots:0.0001 init-mark:0.0002"},
 		{"utctime, pid, tid", "[2026-11-30T12:27:43.616+0000][1234][1235][info][gc] GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms", "young:0.004"},
 		{"hostname alone", "[apphost01] GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms", "young:0.004"},
+		{"hostname with a domain", "[Web-01.example.com] GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms\n[Web-01.example.com] CDS archive(s) mapped at: [0x1]", "young:0.004"},
 		{"hostname like a tag", "[build] GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms", "young:0.004"},
 		{"level alone", "[info ] GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms", "young:0.004"},
 		{"none", "GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms\r", "young:0.004"},
@@ -457,6 +458,30 @@ func TestPieces(t *testing.T) {
 			if snapshot(set) != snapshot(want) {
 				t.Errorf("%s in pieces of %d: other figures", name, size)
 			}
+		}
+	}
+}
+
+func TestDate(t *testing.T) {
+	for _, s := range []string{"1970-01-01T00:00:00.000+0000", "2000-02-29T23:59:59.999+0100", "2024-03-01T00:00:00.001-0930", "2026-12-31T12:00:00.500+0530", "1999-12-31T00:00:00.000+0000", "2100-03-01T00:00:00.000+0000"} {
+		want, err := time.Parse("2006-01-02T15:04:05.000-0700", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, n := date([]byte(s))
+		if n != len(s) || got != float64(want.UnixMilli())/1000 {
+			t.Errorf("%s: %v, want %v", s, got, float64(want.UnixMilli())/1000)
+		}
+		st := Stamp{}
+		st.Wall, st.Zone, _ = date([]byte(s))
+		st.HasWall = true
+		if st.date() != s {
+			t.Errorf("%s is shown as %v", s, st.date())
+		}
+	}
+	for _, s := range []string{"2024-13-01T00:00:00.001-0930", "2024-01-01 00:00:00.001-0930", "2024-01-01T00:00:0x.001", ""} {
+		if _, _, n := date([]byte(s)); n != 0 {
+			t.Errorf("%q was taken for a date", s)
 		}
 	}
 }

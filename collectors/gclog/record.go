@@ -321,7 +321,7 @@ func (d *decoder) pop(before []byte) {
 		d.concurrentEnd(before)
 	case frameGC:
 		d.Nrec--
-		r := d.Records[d.Nrec]
+		r := &d.Records[d.Nrec] // free again, and not used before close returns
 		secs, ok := secondsBefore(before)
 		if !ok {
 			// "[GC monitor]" of an application, or a record whose end was lost.
@@ -330,7 +330,7 @@ func (d *decoder) pop(before []byte) {
 			}
 			return
 		}
-		d.close(&r, secs)
+		d.close(r, secs)
 	}
 }
 
@@ -367,7 +367,7 @@ func (d *decoder) close(r *record, secs float64) {
 	case k == KindRemark && r.Cause == causeCMSRemark && r.Heap.Set && nested:
 		k = KindYoung
 	}
-	for f := PromotionFailed; f < failureCount; f++ {
+	for f := PromotionFailed; r.Failed != 0 && f < failureCount; f++ {
 		if r.Failed&(1<<f) != 0 {
 			d.failure(f)
 		}
