@@ -117,6 +117,7 @@ func TestForms(t *testing.T) {
 		{"number missing, but no young round it", "[1.0s][info][gc] Using Serial\n[1.0s][info][gc] GC(2) Pause Young (Allocation Failure) 9M->5M(9M) 4.0ms\n[1.0s][info][gc] GC(4) Pause Full (Allocation Failure) 9M->5M(9M) 30.0ms\n[1.0s][info][gc] GC(5) Pause Young (Allocation Failure) 9M->5M(9M) 40.0ms", "young:0.004 full:0.03 young:0.04"},
 		{"scavenge inside remark", "[1.0s][info][gc] Using Concurrent Mark Sweep\n[1.0s][info][gc,start] GC(3) Pause Remark\n[1.0s][info][gc,start] GC(9) Pause Young (CMS Final Remark)\n[1.0s][info][gc] GC(9) Pause Young (CMS Final Remark) 9M->5M(9M) 30.0ms\n[1.0s][info][gc] GC(3) Pause Remark 5M->5M(9M) 40.0ms", "young!:0.03 remark:0.04"},
 		{"an end was dropped: not nested", "[1.0s][info][gc] Using Serial\n[1.0s][info][gc,start] GC(3) Pause Young (Allocation Failure)\n[1.0s][warning][   ]   9 messages dropped due to async logging\n[1.0s][info][gc] GC(4) Pause Full (Allocation Failure) 9M->5M(9M) 30.0ms", "full:0.03"},
+		{"the world ran in between: not nested", "[1.0s][info][gc] Using Serial\n[1.0s][info][gc,start] GC(3) Pause Young (Allocation Failure)\n[1.0s][info][safepoint] Safepoint \"GenCollectForAllocation\", Total: 9 ns\n[1.0s][info][gc] GC(4) Pause Full (Allocation Failure) 9M->5M(9M) 30.0ms", "full:0.03"},
 		{"cycle is no pause", "[1.0s][info][gc] GC(7) Concurrent Mark Cycle 103.2ms\n[1.0s][info][gc] GC(4) Minor Collection (Allocation Rate) 2126M(83%)->888M(35%) 0.199s\n[1.0s][info][gc] GC(7) Concurrent Mark (1.2s, 1.3s) 99ms", ""},
 		{"phases are no pauses", "[1.0s][info][gc,phases] GC(7)   Evacuate Collection Set: 2.3ms\n[1.0s][debug][gc,phases] GC(7)     Evacuation Failure: 0.1ms", ""},
 		{"ZGC generations", "[1.0s][info][gc,phases] GC(4) y: Pause Mark End 0.006ms\n[1.0s][info][gc,phases] GC(4) Y: Pause Mark Start (Major) 0.007ms\n[1.0s][info][gc,phases] GC(4) O: Pause Relocate Start 0.008ms", "mark-end:6e-06 mark-start:7e-06 relocate-start:8e-06"},
@@ -266,6 +267,20 @@ func TestPromotionAndHeap(t *testing.T) {
 	}
 	if v, _ := figure(set, "gclog_heap_after_bytes", "generation", "old"); v != 6<<20 {
 		t.Errorf("G1 old %v", v)
+	}
+}
+
+// TestNested: a scavenge inside a remark is counted and adds no time.
+func TestNested(t *testing.T) {
+	set, _ := observe("1.5: [GC (CMS Final Remark) [YG occupancy: 4 K (9 K)]1.5: [GC (CMS Final Remark) 1.5: [ParNew: 9K->1K(9K), 0.01 secs] 9K->2K(16K), 0.01 secs] [Times: user=0.0 sys=0.0, real=0.0 secs]\n1.6: [Rescan (parallel) , 0.01 secs] [1 CMS-remark: 1K(7K)] 2K(16K), 0.03 secs]\n")
+	if n, _ := figure(set, "gclog_collections_total"); n != 2 {
+		t.Errorf("%v collections, want 2", n)
+	}
+	if s, n := figure(set, "gclog_pause_seconds"); n != 1 || s != .03 {
+		t.Errorf("%v pauses of %v s, want 1 of 0.03", n, s)
+	}
+	if n, _ := figure(set, "gclog_collections_total", "kind", "young", "cause", "CMS Final Remark"); n != 1 {
+		t.Errorf("%v young collections, want 1", n)
 	}
 }
 

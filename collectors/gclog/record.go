@@ -387,8 +387,15 @@ func (d *decoder) close(r *record, secs float64) {
 		e.Heap, e.Rough = r.Heap, k == KindCleanup && d.Details
 		d.out(e)
 	}
-	if r.Young.Set {
+	switch {
+	case r.Young.Set:
 		d.heap(Young, r.Young, false)
+	case r.Old.Set && r.Heap.Set:
+		// A full collection of CMS prints the old generation and the whole.
+		y := Transition{Before: r.Heap.Before - r.Old.Before, After: r.Heap.After - r.Old.After, Set: true}
+		if y.Before >= 0 && y.After >= 0 {
+			d.heap(Young, y, false)
+		}
 	}
 	if r.Old.Set {
 		d.heap(Old, r.Old, false)
