@@ -139,7 +139,11 @@ func TestForms(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
+			incomplete := 0
 			d := newDecoder(func(e *Event) {
+				if e.Type == IncompleteEvent {
+					incomplete++
+				}
 				if e.Type == PauseEvent {
 					n := ""
 					if e.Nested {
@@ -152,6 +156,9 @@ func TestForms(t *testing.T) {
 			d.idle()
 			if g := strings.Join(got, " "); g != tc.want {
 				t.Errorf("got %q, want %q", g, tc.want)
+			}
+			if torn := strings.Contains(tc.name, "torn") || strings.Contains(tc.name, "application"); torn != (incomplete > 0) {
+				t.Errorf("%d incomplete records", incomplete)
 			}
 			if d.Depth != 0 && !strings.Contains(tc.name, "torn") {
 				t.Errorf("%d brackets stayed open", d.Depth)
