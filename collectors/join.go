@@ -1,9 +1,11 @@
 package collectors
 
 import (
+	"strings"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/collectors/applog"
+	"github.com/jvm-sidecar/sidecar/collectors/process"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
 
@@ -105,5 +107,38 @@ func (b *blamer) write(set *metric.Set) {
 	}
 	for _, share := range Blame(files, events) {
 		set.Gauge(growthShare, share.File, share.Event).Set(share.Share)
+	}
+}
+
+// tellServed gives the process room the access-log lines of a connector, by
+// which it tells a stalled connector from an idle one. Only where one connector
+// serves HTTP do the lines say which port they belong to.
+func (s *server) tellServed() {
+	if s.target == nil {
+		return
+	}
+	port, serving := 0, 0
+	for _, c := range s.target.Connectors {
+		if !strings.HasPrefix(c.Protocol, "ajp") {
+			port = c.Port
+			serving++
+		}
+	}
+	lines, logged := 0.0, false
+	for _, st := range s.streams {
+		if st.room == "accesslog" {
+			st.set.Lock()
+			lines += float64(st.follower.Ledger().Lines)
+			logged = logged || st.unbuffered
+			st.set.Unlock()
+		}
+	}
+	if serving != 1 || !logged {
+		return
+	}
+	for _, w := range s.watches {
+		if p, ok := w.poller.(*process.Poller); ok {
+			p.Served(port, lines)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jvm-sidecar/sidecar/collectors/process"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 	"github.com/jvm-sidecar/sidecar/internal/status"
@@ -47,6 +48,7 @@ type Monitor struct {
 	boot       string
 	checkpoint *follow.Checkpoint
 	self       *selfWatch
+	host       *watch // the machine, which belongs to no server
 	own        *metric.Set
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
@@ -102,6 +104,8 @@ func New(cfg Config, o Options) (*Monitor, error) {
 	if id, err := os.ReadFile(o.Procfs + "/sys/kernel/random/boot_id"); err == nil {
 		m.boot = strings.TrimSpace(string(id))
 	}
+	hostSet := metric.NewSet()
+	m.host = &watch{room: "host", set: hostSet, poller: process.NewHost(hostSet, o.Procfs)}
 	m.first = now
 	var self savedSelf
 	if json.Unmarshal(states[selfKey].Observer, &self) == nil && !self.FirstStart.IsZero() {

@@ -24,8 +24,9 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 	defer m.mu.Unlock()
 	began := time.Now()
 	servers := m.sorted()
-	var watches []*watch
+	watches := []*watch{m.host}
 	for _, s := range servers {
+		s.tellServed()
 		watches = append(watches, s.watches...)
 	}
 	pollAll(ctx, watches, now)
@@ -54,6 +55,9 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 		g.Add(s.set)
 		s.set.Unlock()
 	}
+	m.host.set.Lock()
+	g.Add(m.host.set)
+	m.host.set.Unlock()
 	m.writeCheckpoint(now, sync)
 	m.writeOwn(g, servers, began)
 	m.status.Store(m.describe(servers, ready, now))

@@ -123,9 +123,14 @@ func (m *Monitor) update(ctx context.Context, s *server) {
 	s.pair.join(s.streams)
 }
 
-// keepWatches saves the state of pollers that have one, for their successors.
+// keepWatches saves the state of pollers that have one, for the checkpoint and
+// for their successors. One that is still in a call is left alone: its state of
+// the last tick stands.
 func (m *Monitor) keepWatches(s *server) {
 	for _, w := range s.watches {
+		if w.busy.Load() {
+			continue
+		}
 		if sv, ok := w.poller.(saver); ok {
 			w.set.Lock()
 			state, err := sv.Save()
@@ -139,7 +144,7 @@ func (m *Monitor) keepWatches(s *server) {
 
 func (s *server) closeWatches() {
 	for _, w := range s.watches {
-		if c, ok := w.poller.(interface{ Close() error }); ok {
+		if c, ok := w.poller.(interface{ Close() error }); ok && !w.busy.Load() {
 			c.Close()
 		}
 	}

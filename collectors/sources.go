@@ -132,6 +132,7 @@ func accessLogs(m *Monitor, t *target.Target) (out []wanted) {
 				return err
 			}
 			st.set = metric.ForTarget(t.Name)
+			st.unbuffered = !l.Buffered
 			o := accesslog.New(st.set, matcher, m.cfg.AccessLog)
 			o.SetClock(time.Now)
 			st.observer = o

@@ -24,6 +24,8 @@ type stream struct {
 	follower *follow.Follower
 	// role is an application log's beside the others: primary, copy or own.
 	role string
+	// unbuffered says that an access log shows each request as it ends.
+	unbuffered bool
 	// fromStart says that the log was read from its first byte.
 	fromStart bool
 	// explain says what the room knows of its log; called with the lock held.
@@ -100,12 +102,13 @@ func (s *stream) stateLocked() (follow.Saved, error) {
 }
 
 // publish saves, and adds the figures of the same instant to the gathering. A
-// stream whose backlog of the start is not read yet adds nothing: its history
-// must not look like news.
+// new stream whose backlog of the start is not read yet adds nothing: its
+// history must not look like news. One that goes on from a saved state was in
+// the sums before, and stays in them, or they would fall.
 func (s *stream) publish(g *metric.Gathering) (state follow.Saved, caughtUp bool, err error) {
 	s.set.Lock()
 	defer s.set.Unlock()
-	if caughtUp = s.follower.CaughtUp(); caughtUp {
+	if caughtUp = s.follower.CaughtUp(); caughtUp || s.follower.Continued() {
 		l := s.follower.Ledger()
 		l.Publish(s.set, s.log.Name)
 		g.Add(s.set)

@@ -211,4 +211,3 @@ func (in *input) modTime() float64 {
 	}
 	return float64(info.ModTime().UnixNano()) / float64(time.Second)
 }
-

@@ -167,6 +167,9 @@ func ncsaElems(words string, opt Options) ([]elem, error) {
 		}
 	}
 	lit := func(s string) elem { return elem{code: cLiteral, text: s} }
+	// Where it is not extended, 9.4 writes a blank in place of the two headers,
+	// so two stand before the latency (seen).
+	blanks := elem{code: cBlanks, text: "blank"}
 	var out []elem
 	if has["server"] {
 		out = append(out, elem{code: cWord, text: "server"}, lit(" "))
@@ -179,13 +182,16 @@ func ncsaElems(words string, opt Options) ([]elem, error) {
 		out = append(out, lit(` "`), elem{code: cFree, text: "referer"}, lit(`" "`), elem{code: cFree, text: "user-agent"}, lit(`"`))
 	}
 	if has["cookies"] {
-		out = append(out, lit(" "), elem{code: cFree, text: "cookies"})
+		out = append(out, blanks, elem{code: cFree, text: "cookies"})
+		if has["dispatch"] || has["latency"] {
+			out = append(out, lit(" "))
+		}
 	}
 	if has["dispatch"] {
-		out = append(out, lit(" "), elem{code: cNumber, text: "dispatch"})
+		out = append(out, blanks, elem{code: cNumber, text: "dispatch"})
 	}
 	if has["latency"] {
-		out = append(out, lit(" "), elem{code: cDuration, text: "latency", per: 1e3})
+		out = append(out, blanks, elem{code: cDuration, text: "latency", per: 1e3})
 	}
 	return out, nil
 }

@@ -310,6 +310,8 @@ func (m *Matcher) run(b []byte, p, i int, r *Record) (int, int, Refusal) {
 			if p < len(b) && (o.code == cOpen && b[p] == '[' || o.code == cShut && b[p] == ']') {
 				p++
 			}
+		case cBlanks:
+			p = blanks(b, p)
 		case cPercent:
 			switch {
 			case p < len(b) && b[p] == '%':

@@ -241,11 +241,14 @@ func (r *row) grow(code int) {
 	}
 }
 
+// exemplarMillis is how long an exemplar stands: about as long as a scrape waits.
+const exemplarMillis = 10_000
+
 // exemplar points from the histogram to a request: by its trace id where one is
-// logged, else by the thread that served it. One a second and a series, and a
-// far slower one within the second, so that lines cost nothing.
+// logged, else by the thread that served it. One in ten seconds and a series,
+// and far slower ones in between, so that lines cost nothing.
 func (o *Observer) exemplar(d *durations, r *Record, ms int64) {
-	d.exemplarUntil, d.exemplarAbove = ms-mod(ms, 1000)+1000, 4*r.Duration
+	d.exemplarUntil, d.exemplarAbove = ms+exemplarMillis, 4*r.Duration
 	label, id := "thread", r.Thread
 	if r.Has&HasTrace != 0 {
 		label, id = "trace_id", traceID(r.Trace)

@@ -36,6 +36,7 @@ const (
 	cOpen          // an opening bracket that some versions write
 	cShut          // and its closing one
 	cNumber        // of no interest, but a number
+	cBlanks        // blanks, or none
 )
 
 // free says of a field that it may hold the literal that ends it.
@@ -44,7 +45,7 @@ func (c code) free() bool { return c == cFree || c == cRequest || c == cTrace }
 // bounded says of a field that its own bytes show where it ends.
 func (c code) bounded() bool {
 	switch c {
-	case cStatus, cBytes, cDuration, cFirst, cConn, cCLF, cSeconds, cMillis, cFraction, cDate, cPercent, cOpen, cShut, cNumber:
+	case cStatus, cBytes, cDuration, cFirst, cConn, cCLF, cSeconds, cMillis, cFraction, cDate, cPercent, cOpen, cShut, cNumber, cBlanks:
 		return true
 	}
 	return false

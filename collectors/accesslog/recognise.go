@@ -127,6 +127,9 @@ func recogniseText(all [][]byte) Guess {
 			continue
 		}
 		tried[p] = true
+		if s.gap {
+			return judge(Guess{Format: FormatNCSA, Pattern: "latency", Why: "the two blanks before the last number, which are NCSARequestLog's"}, all, 1)
+		}
 		g := judge(Guess{Format: FormatTomcat, Pattern: p, Why: s.why()}, all, s.sure())
 		if g.Confidence > best.Confidence {
 			best = g
@@ -149,6 +152,7 @@ type shape struct {
 	before int // words before %l %u [
 	tail   []tailField
 	at     int64 // the line's time, Unix ms
+	gap    bool  // two blanks before the only number behind the bytes
 }
 
 type tailField struct {
@@ -189,10 +193,9 @@ func shapeOf(l []byte) (s shape, ok bool) {
 			break
 		}
 	}
-	if s.tail, ok = splitTail(rest[p:]); !ok || len(s.tail) == 0 {
-		return s, ok
-	}
-	return s, true
+	s.tail, ok = splitTail(rest[p:])
+	s.gap = ok && len(s.tail) == 2 && isNumber(s.tail[1].text) && bytes.Contains(rest[p:], []byte("  "))
+	return s, ok
 }
 
 // splitTail takes the fields behind the status apart: words, and quoted texts.

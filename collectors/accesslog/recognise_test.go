@@ -38,6 +38,7 @@ func TestRecogniseOthers(t *testing.T) {
 		{"one line, no end", `127.0.0.1 - - [30/Nov/2026:12:26:48 +0000] "GET / HTTP/1.1" 200 44`, aliases["common"]},
 		{"virtual hosts", "www.example.test 127.0.0.1 - - [30/Nov/2026:12:26:48 +0000] \"GET / HTTP/1.1\" 200 44\n", aliases["vcommon"]},
 		{"seconds with decimals", "127.0.0.1 - - [30/Nov/2026:12:26:48 +0000] \"GET / HTTP/1.1\" 200 44 0.202 catalina-exec-1\n", `%h %l %u %t "%r" %s %b %T %I`},
+		{"NCSARequestLog with latency", "127.0.0.1 - - [30/Nov/2026:14:30:03 +0000] \"GET /slow?ms=50 HTTP/1.0\" 200 12  52\n", "latency"},
 	} {
 		if g := Recognise([]byte(tt.head)); g.Pattern != tt.pattern || (g.Confidence > 0) != (tt.pattern != "") {
 			t.Errorf("%s: %+v", tt.name, g)

@@ -10,7 +10,8 @@ type Record struct {
 	// Nameless says that there was no request that could be read: "-", TLS
 	// bytes, a target the server refused to take. It is known after Split.
 	Nameless bool
-	whole    bool // Request has not been split yet
+	whole    bool  // Request has not been split yet
+	space    uint8 // where its method ends, 0 when that is no usual method
 	// Conn is what %X logs: 'X', '+' or '-'.
 	Conn byte
 	// Coarse says that Duration was logged as a whole number of seconds.

@@ -347,7 +347,11 @@ func (s *sweep) add(r *Record) {
 	}
 	s.counted++
 	if !exact {
+		// Of a second's requests nobody knows the order: spread them over it
+		// evenly, or all of them would be in work at its first millisecond.
 		s.inexact++
+		shift := s.inexact * 618 % 1000
+		begin, end = begin+shift, end+shift
 	}
 	if end-s.base >= sweepMillis {
 		s.advance(end - sweepMillis + 1)

@@ -11,9 +11,22 @@ func (r *Record) request(b []byte) {
 	for i := range min(len(b), 8) {
 		if b[i] == ' ' {
 			r.Method = methodOf(b[:i])
+			r.space = uint8(i)
 			break
 		}
 	}
+}
+
+// usualTarget is the target of a request like "GET /path HTTP/1.1", query
+// included, or nil for any other.
+func (r *Record) usualTarget() []byte {
+	b := r.Request
+	p := int(r.space) + 1
+	n := len(b) - len(" HTTP/1.1")
+	if !r.whole || p < 2 || n <= p || b[p] != '/' || string(b[n:n+6]) != " HTTP/" {
+		return nil
+	}
+	return b[p:n]
 }
 
 // Split takes the request line apart: method, target, protocol. What never was

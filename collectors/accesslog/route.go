@@ -2,7 +2,9 @@ package accesslog
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -18,6 +20,7 @@ type router struct {
 	patterns []route
 	prefixes []string
 	fold     bool
+	plain    bool // fold, and nothing else
 	max      int
 	byName   map[string]int
 	names    []string
@@ -93,7 +96,7 @@ func (r *route) match(path []byte) bool {
 			return false
 		}
 	}
-	return path == nil || r.rest
+	return (path == nil) != r.rest
 }
 
 func newRouter(c Routes) *router {
@@ -117,6 +120,7 @@ func newRouter(c Routes) *router {
 		r.add(p)
 	}
 	r.firstAdd = len(r.names)
+	r.plain = r.fold && r.firstAdd == numReserved
 	return r
 }
 
@@ -132,6 +136,13 @@ func (r *router) add(name string) int {
 // number finds the route of a path. full says that it would have had one of its
 // own, had there been room.
 func (r *router) number(rec *Record) (n int, full bool) {
+	if r.plain {
+		// The usual request needs no splitting: the fold itself stops at the
+		// query.
+		if target := rec.usualTarget(); target != nil {
+			return r.known(r.folded(target))
+		}
+	}
 	rec.Split()
 	if rec.Nameless || len(rec.Path) == 0 {
 		return numNone, false
@@ -153,7 +164,10 @@ func (r *router) number(rec *Record) (n int, full bool) {
 	if !r.fold {
 		return numOther, false
 	}
-	name := r.folded(path)
+	return r.known(r.folded(path))
+}
+
+func (r *router) known(name []byte) (n int, full bool) {
 	if n, ok := r.byName[string(name)]; ok {
 		return n, false
 	}
@@ -166,68 +180,96 @@ func (r *router) number(rec *Record) (n int, full bool) {
 // cutParameters drops ;jsessionid=… from every segment.
 func (r *router) cutParameters(path []byte, i int) []byte {
 	out := append(r.cut[:0], path[:i]...)
-	skip := true
-	for _, c := range path[i:] {
-		switch c {
-		case ';':
-			skip = true
-		case '/':
-			skip = false
+	for path = path[i:]; ; {
+		i = bytes.IndexByte(path, '/')
+		if i < 0 {
+			break
 		}
-		if !skip {
-			out = append(out, c)
+		path = path[i:]
+		if i = bytes.IndexByte(path, ';'); i < 0 {
+			out = append(out, path...)
+			break
 		}
+		out = append(out, path[:i]...)
+		path = path[i:]
 	}
 	r.cut = out
 	return out
 }
 
-// folded writes the path with {id} where a segment is one. The result is
-// r.buf, or the path itself where nothing was folded.
-func (r *router) folded(path []byte) []byte {
+// folded writes the path with {id} where a segment is one, without ;parameters,
+// up to its query. The result is r.buf, or a part of target where nothing was
+// changed.
+func (r *router) folded(target []byte) []byte {
 	const longest = 256 // of a label; what is longer shares its beginning
-	if len(path) > longest {
-		path = path[:longest]
+	if len(target) > longest {
+		target = target[:longest]
 	}
-	p := 0
-	var out []byte
-	changed := false
-	for p < len(path) {
-		// path[p] is a slash, or the path begins without one (OPTIONS *).
-		s := p
-		if path[p] == '/' {
-			s++
-		}
-		e := s
-		var kinds charKinds
-		for e < len(path) && path[e] != '/' {
-			kinds |= kindOf[path[e]]
-			e++
-		}
-		if kinds&kindDigit != 0 {
-			if n := idLen(path[s:e], kinds); n > 0 {
-				if !changed {
-					changed = true
-					out = append(r.buf[:0], path[:s]...)
-				} else {
-					out = append(out, path[p:s]...)
-				}
-				out = append(out, "{id}"...)
-				out = append(out, path[s+n:e]...)
-				p = e
-				continue
+	out := r.buf[:0]
+	done := 0 // the bytes of target that are dealt with
+	for i := nextSpecial(target, 0); i >= 0; i = nextSpecial(target, i) {
+		switch c := target[i]; {
+		case isDigit(c):
+			start := i
+			for start > done && target[start-1] != '/' {
+				start--
 			}
+			var kinds charKinds
+			end := start
+			for end < len(target) {
+				k := kindOf[target[end]]
+				if k == kindStop {
+					break
+				}
+				kinds |= k
+				end++
+			}
+			if n := idLen(target[start:end], kinds); n > 0 {
+				out = append(append(out, target[done:start]...), "{id}"...)
+				done = start + n
+			}
+			i = end
+		case c == '?':
+			target = target[:i]
+		case c == ';':
+			out = append(out, target[done:i]...)
+			done = len(target)
+			if n := bytes.IndexAny(target[i:], "/?"); n >= 0 {
+				done = i + n
+			}
+			i = done
+		default:
+			i++
 		}
-		if changed {
-			out = append(out, path[p:e]...)
-		}
-		p = e
 	}
-	if !changed {
-		return path
+	if done == 0 {
+		return target
+	}
+	if done < len(target) {
+		out = append(out, target[done:]...)
 	}
 	r.buf = out
 	return out
+}
+
+// nextSpecial is the first byte from i on that is a digit, a semicolon or a
+// question mark, or one of the four others of ASCII's fourth row, which the
+// caller gets over; -1 when there is none. Eight bytes are looked at in one
+// step: what matters of most paths is found in two or three.
+func nextSpecial(b []byte, i int) int {
+	const row, high, low = 0x3030303030303030, 0xF0F0F0F0F0F0F0F0, 0x0101010101010101
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])&high ^ row // a byte of the row is 0 now
+		if z := (w - low) &^ w & (low << 7); z != 0 {
+			return i + bits.TrailingZeros64(z)>>3
+		}
+	}
+	for ; i < len(b); i++ {
+		if b[i]&0xF0 == 0x30 {
+			return i
+		}
+	}
+	return -1
 }
 
 type charKinds uint8
@@ -239,6 +281,7 @@ const (
 	kindDash
 	kindDot
 	kindOdd
+	kindStop // what ends a segment: a slash, parameters, the query
 )
 
 var kindOf = func() (t [256]charKinds) {
@@ -254,6 +297,8 @@ var kindOf = func() (t [256]charKinds) {
 			t[c] = kindDash
 		case b == '.':
 			t[c] = kindDot
+		case b == '/' || b == ';' || b == '?':
+			t[c] = kindStop
 		default:
 			t[c] = kindOdd
 		}

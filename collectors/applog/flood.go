@@ -19,6 +19,7 @@ const (
 
 // A body is what followed an exception's line, to the next record.
 type body struct {
+	k      *kin   // under which it was: an event may hang on both
 	text   []byte // whole lines
 	lines  uint64
 	bytes  uint64 // as Observe counts them: without \r
@@ -35,10 +36,10 @@ type bodies struct {
 }
 
 // find returns the body that block begins with.
-func (b *bodies) find(block []byte, indent int) *body {
+func (b *bodies) find(k *kin, block []byte, indent int) *body {
 	for i := 0; i < b.n; i++ {
 		t := b.list[i]
-		if len(block) >= len(t.text) && t.indent == indent && string(block[:len(t.text)]) == string(t.text) {
+		if t.k == k && len(block) >= len(t.text) && t.indent == indent && string(block[:len(t.text)]) == string(t.text) {
 			if i > 0 {
 				b.list[i-1], b.list[i] = t, b.list[i-1]
 			}
@@ -49,13 +50,13 @@ func (b *bodies) find(block []byte, indent int) *body {
 }
 
 // put keeps a body in the last place; the memory of the one there is used again.
-func (b *bodies) put(text []byte, lines uint64, indent int, root *exception, framed bool) {
+func (b *bodies) put(k *kin, text []byte, lines uint64, indent int, root *exception, framed bool) {
 	if b.n < maxBodies {
 		b.list[b.n] = &body{}
 		b.n++
 	}
 	t := b.list[b.n-1]
-	*t = body{text: append(t.text[:0], text...), lines: lines, indent: indent, root: root, framed: framed,
+	*t = body{k: k, text: append(t.text[:0], text...), lines: lines, indent: indent, root: root, framed: framed,
 		bytes: uint64(len(text) - bytes.Count(text, []byte{'\r'}))}
 }
 
@@ -66,10 +67,10 @@ func (b *bodies) put(text []byte, lines uint64, indent int, root *exception, fra
 func (o *Observer) ObserveBlock(block []byte) (open bool) {
 	var lines uint64
 	all := block
-	at, prev := 0, 0   // where the line begins, and the one before it
-	learn := -1        // where the body began that is being learnt
-	var learnt uint64  // lines at that point
-	var rawThen uint64 // raw lines at that point
+	at, prev := 0, 0              // where the line begins, and the one before it
+	learn := -1                   // where the body began that is being learnt
+	var learnt uint64             // lines at that point
+	var rawThen, tellsThen uint64 // raw lines and events at that point
 	for at < len(all) {
 		i := bytes.IndexByte(all[at:], '\n')
 		if i < 0 {
@@ -85,15 +86,16 @@ func (o *Observer) ObserveBlock(block []byte) (open bool) {
 		if learn < 0 {
 			o.line(line)
 		} else {
-			records, root, indent, framed, held := o.records, o.rec.root, o.rec.indent, o.rec.framed, o.held
+			records, tells, held, r := o.records, o.tells, o.held, o.rec
 			o.line(line)
 			if o.records != records {
 				end, n := at, lines-1
 				if held { // the line before is the first of this record's two
 					end, n = prev, n-1
 				}
-				if o.rawSeen == rawThen && end > learn && end-learn <= maxBody {
-					o.bodies.put(all[learn:end], n-learnt, indent, root, framed)
+				// A trace in which a cause told an event is read line by line each time.
+				if o.rawSeen == rawThen && tells == tellsThen && r.k != &o.spill && end > learn && end-learn <= maxBody {
+					o.bodies.put(r.k, all[learn:end], n-learnt, r.indent, r.root, r.framed)
 				}
 				learn = -1
 			}
@@ -106,7 +108,7 @@ func (o *Observer) ObserveBlock(block []byte) (open bool) {
 		if r := &o.rec; r.kind != full || len(r.frames) > 0 || r.framed || r.root != nil {
 			continue
 		}
-		if b := o.bodies.find(all[at:], o.rec.indent); b != nil {
+		if b := o.bodies.find(o.rec.k, all[at:], o.rec.indent); b != nil {
 			lines += b.lines
 			o.seen += b.lines
 			o.rec.bytes += b.bytes
@@ -117,7 +119,7 @@ func (o *Observer) ObserveBlock(block []byte) (open bool) {
 			at += len(b.text)
 			continue
 		}
-		learn, learnt, rawThen = at, lines, o.rawSeen
+		learn, learnt, rawThen, tellsThen = at, lines, o.rawSeen, o.tells
 	}
 	o.lines.Add(float64(lines))
 	o.bytes.Add(float64(len(all)))

@@ -92,14 +92,19 @@ func (p *pattern) levelled() bool {
 // fields2 reads the fields between the date and the message.
 func fields2(rest []byte, level bool) string {
 	var b strings.Builder
-	thread, logger := false, false
-	for step := 0; step < 8; step++ {
+	thread, logger, spring := false, false, false
+	for step := 0; step < 20; step++ {
 		if len(rest) == 0 {
 			break
 		}
 		if rest[0] == ' ' {
 			b.WriteByte(' ')
 			rest = bytes.TrimLeft(rest, " ")
+			continue
+		}
+		if rest[0] == '|' {
+			b.WriteByte('|')
+			rest = rest[1:]
 			continue
 		}
 		if rest[0] == '[' || rest[0] == '(' {
@@ -113,7 +118,10 @@ func fields2(rest []byte, level bool) string {
 			}
 			inside := bytes.TrimSpace(rest[1:i])
 			word := "%X{}"
+			after := bytes.TrimLeft(rest[i+1:], " ")
 			switch {
+			case spring && !thread && len(after) > 0 && after[0] == '[':
+				// Spring Boot 3: the application's name stands before the thread's.
 			case !level && levelWord(inside) == len(inside):
 				word, level = "%-5p", true
 			case rest[0] == '[' && thread && !logger && identifier(inside) && bytes.IndexByte(inside, '.') > 0,
@@ -122,7 +130,8 @@ func fields2(rest []byte, level bool) string {
 			case !thread && !logger || !thread && rest[0] == '(':
 				word, thread = "%t", true
 			default:
-				if logger || level && !bytes.HasPrefix(bytes.TrimLeft(rest[i+1:], " "), []byte("[")) && thread {
+				n, _, _ := loggerAt(after, thread)
+				if logger || level && thread && n == 0 && !bytes.HasPrefix(after, []byte("[")) {
 					// Brackets behind the fields are the message's.
 					b.WriteString("%m")
 					return b.String()
@@ -160,7 +169,7 @@ func fields2(rest []byte, level bool) string {
 		}
 		if bytes.HasPrefix(rest, []byte("--- ")) {
 			b.WriteString("---")
-			rest = rest[3:]
+			rest, spring = rest[3:], true
 			continue
 		}
 		if n := digits(rest); n > 0 && bytes.HasPrefix(rest[n:], []byte(" --- ")) {

@@ -149,7 +149,8 @@ func (o *Observer) newKin(h *head, pattern string, line []byte) *kin {
 func (o *Observer) mean(k *kin, method bool) {
 	class, name := k.logger, ""
 	if method {
-		if c, m, ok := lastCut([]byte(k.logger), '.'); ok {
+		// A method does not begin with a capital: then no method was printed.
+		if c, m, ok := lastCut([]byte(k.logger), '.'); ok && len(m) > 0 && !isUpper(m[0]) {
 			class, name = string(c), string(m)
 		}
 	}

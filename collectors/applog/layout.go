@@ -14,7 +14,7 @@ type head struct {
 
 	// A JSON layout has the stack in the same line.
 	thrown []byte // "class: text" as thrown, or empty
-	root   []byte // the class of the deepest cause, or empty
+	root   []byte // "class: text" of the deepest cause, or empty
 	frame  []byte // the first frame, without "at "
 }
 

@@ -122,7 +122,8 @@ func (j *jsonLines) stack(f *fields, h *head) {
 		h.frame = bytes.TrimPrefix(fr, []byte("at "))
 	}
 	if i := bytes.LastIndex(s, cause); i >= 0 {
-		if c := throwable(s[i+len(cause):]); c != nil {
+		c, _, _ := bytes.Cut(s[i+len(cause):], sep)
+		if throwable(c) != nil {
 			h.root = c
 		}
 	}

@@ -210,6 +210,9 @@ func dateFormat(options []string) string {
 		return isoFormat
 	}
 	f := strings.Trim(options[0], `"`)
+	if _, def, ok := strings.Cut(strings.TrimSuffix(f, "}"), ":-"); ok && strings.HasPrefix(f, "${") {
+		f = def // Spring Boot's ${LOG_DATEFORMAT_PATTERN:-…}
+	}
 	switch f {
 	case "", "ISO8601", "DEFAULT", "DEFAULT_MICROS", "DEFAULT_NANOS", "ISO8601_BASIC":
 		return isoFormat
@@ -293,6 +296,9 @@ func (p *pattern) head(line []byte, h *head) verdict {
 				return no
 			}
 			h.level, rest = l, rest[n:]
+			if i+1 < len(p.elems) && p.elems[i+1].kind == literal && p.elems[i+1].lit[0] != ' ' {
+				rest = bytes.TrimLeft(rest, " ") // "[INFO ]"
+			}
 			continue
 		}
 		n := p.until(rest, i+1)
@@ -333,6 +339,13 @@ func (p *pattern) until(b []byte, next int) int {
 			return -1
 		}
 		i := bytes.Index(b, e.lit)
+		if e.lit[0] == '.' && next+1 < len(p.elems) && p.elems[next+1].kind == methodField { // %C.%M
+			n := 0
+			for n < len(b) && identifier(b[n:n+1]) {
+				n++
+			}
+			i = bytes.LastIndex(b[:n], e.lit)
+		}
 		if i < 0 && e.lit[len(e.lit)-1] == ' ' { // an empty message, and no space left behind
 			if t := e.lit[:len(e.lit)-1]; bytes.HasSuffix(b, t) {
 				i = len(b) - len(t)

@@ -100,6 +100,7 @@ type Observer struct {
 	recent          ring
 	bodies          bodies
 	threwNow        bool      // the last line was an exception's
+	tells           uint64    // events of records, as a whole number
 	rawSeen         uint64    // raw lines, as a whole number
 	times           *timeline // of a Report
 }
@@ -345,6 +346,7 @@ func (o *Observer) begin(line []byte, extra int) {
 		}
 		k.last, o.lastAt = h.at, h.at
 	}
+	o.openMethod = h.method
 	r := &o.rec
 	r.kind, r.k, r.at = full, k, h.at
 	r.bytes = uint64(len(line) + 1 + extra)
@@ -371,7 +373,7 @@ func (o *Observer) begin(line []byte, extra int) {
 			o.frame(h.frame)
 		}
 		if h.root != nil && r.exc != nil {
-			r.root = o.exceptionOf(h.root)
+			o.cause(h.root)
 		}
 	}
 	if o.times != nil {
@@ -389,6 +391,7 @@ func (o *Observer) tell(e *eventState, line []byte) {
 			return
 		}
 	}
+	o.tells++
 	if r.n < len(r.events) {
 		r.events[r.n] = e
 		r.n++
@@ -461,9 +464,7 @@ func (o *Observer) trace(n int, rest []byte) {
 	case isMore(rest):
 	case bytes.HasPrefix(rest, causedBy):
 		if n == r.indent && r.exc != nil {
-			if c := throwable(rest[len(causedBy):]); c != nil {
-				r.root = o.exceptionOf(c)
-			}
+			o.cause(rest[len(causedBy):])
 		}
 	case r.exc == nil && r.kind == full:
 		if throwable(rest) != nil {
@@ -495,6 +496,26 @@ func (o *Observer) threw(text []byte, indent int) {
 	r.frames = t.frames
 	o.threwNow = true
 	o.recent.threw(t.class, r)
+}
+
+// cause takes the exception of a "Caused by". It may decide an event as well as
+// the outermost: frameworks wrap what the pool or the VM threw.
+func (o *Observer) cause(text []byte) {
+	r := &o.rec
+	if r.k == nil {
+		if c := throwable(text); c != nil {
+			r.root = o.exceptionOf(c)
+		}
+		return
+	}
+	t := o.thrownOf(r.k, text)
+	if t == nil {
+		return
+	}
+	r.root = t.exc
+	for _, e := range t.events {
+		o.tell(e, text)
+	}
 }
 
 func (e *exception) see(at int64) {

@@ -71,7 +71,17 @@ func monthOf(name []byte) time.Month {
 	if m := monthByName[s]; m != 0 {
 		return m
 	}
-	return monthByName[strings.ToLower(s)]
+	if m := monthByName[strings.ToLower(s)]; m != 0 {
+		return m
+	}
+	// Latin-1 is no text to strings.ToLower.
+	b := []byte(s)
+	for i, c := range b {
+		if isUpper(c) {
+			b[i] = c | 0x20
+		}
+	}
+	return monthByName[string(b)]
 }
 
 // millis makes Unix milliseconds of a wall clock as if it were UTC. The log

@@ -3,6 +3,8 @@ package applog
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
 
 // saved is the observer's part of the checkpoint: the figures and what is open.
@@ -76,6 +78,9 @@ func (o *Observer) Save() ([]byte, error) {
 		s.Cand = &keep
 	}
 	if r := &o.rec; r.kind != nothing {
+		if r.late {
+			r.late, r.port = false, o.portOfThread(o.recThread)
+		}
 		so := &savedOpen{Kind: r.kind, Bytes: r.bytes, Told: r.told, Port: r.port, At: r.at, Indent: r.indent, Framed: r.framed, Rooted: r.rooted}
 		if r.k != nil {
 			so.Level, so.Logger, so.Message = r.k.level, r.k.logger, o.openMessage()
@@ -116,7 +121,9 @@ func (o *Observer) Load(data []byte) error {
 		}
 	}
 	for _, c := range s.Exceptions {
-		o.knownExc[c] = true
+		if len(o.knownExc) < 8*maxExceptions {
+			o.knownExc[c] = true
+		}
 	}
 	for i := len(s.Layouts) - 1; i >= 0; i-- {
 		o.use(s.Layouts[i])
@@ -156,25 +163,27 @@ func (o *Observer) reopen(so *savedOpen) {
 	*r = record{kind: so.Kind, bytes: so.Bytes, told: so.Told, port: so.Port, at: so.At, indent: so.Indent, framed: so.Framed, rooted: so.Rooted}
 	if so.Kind == full {
 		o.h = head{level: so.Level, logger: []byte(so.Logger), method: so.Method, message: so.Message}
+		o.openMethod = so.Method
 		r.k = o.kinOf(&o.h, so.Message)
 		// What was made of the fingerprint is no form for real messages: the next
 		// one makes it anew.
 		r.k.made, r.k.tmpl, r.k.sample = false, template{}, nil
 		o.cool()
 	}
-	if so.Thrown != "" {
-		r.exc = o.exceptionOf([]byte(so.Thrown))
-		if so.Quiet {
-			r.exc = o.otherExc
+	switch {
+	case so.Quiet:
+		r.exc = o.otherExc
+	case so.Thrown != "":
+		r.exc = o.saved(so.Thrown)
+		if r.k == nil || so.Framed {
+			break
 		}
-		if r.k != nil {
-			if t := o.thrownOf(r.k, []byte(so.Thrown)); t != nil && !so.Framed {
-				r.frames = t.frames
-			}
+		if t := o.thrownOf(r.k, []byte(so.Thrown)); t != nil {
+			r.frames = t.frames
 		}
 	}
 	if so.Root != "" {
-		r.root = o.exceptionOf([]byte(so.Root))
+		r.root = o.saved(so.Root)
 	}
 	for _, name := range so.Events {
 		if e := o.byEvent[name]; e != nil && r.n < len(r.events) {
@@ -182,4 +191,12 @@ func (o *Observer) reopen(so *savedOpen) {
 			r.n++
 		}
 	}
+}
+
+// saved finds the entry of a class that a checkpoint names.
+func (o *Observer) saved(class string) *exception {
+	if class == metric.OtherValue {
+		return o.otherExc
+	}
+	return o.exceptionOf([]byte(class))
 }

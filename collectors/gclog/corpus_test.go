@@ -143,6 +143,28 @@ func TestCorpus(t *testing.T) {
 		t.Errorf("only %d files were compared", files)
 	}
 	t.Logf("%d files\n%s", files, table.String())
+
+	// The docs hold the table of the last run that was kept.
+	const begin, end = "<!-- table: go test ./collectors/gclog -run Corpus -update -->\n", "<!-- end of table -->"
+	doc := filepath.Join("..", "..", "docs", "gclog.md")
+	data, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok1 := strings.Cut(string(data), begin)
+	have, tail, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no place for the table", doc)
+	}
+	switch {
+	case have == table.String():
+	case *update:
+		if err := os.WriteFile(doc, []byte(head+begin+table.String()+end+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("the table in %s is not this one; -update mends it", doc)
+	}
 }
 
 func (f *fileStats) failuresText() string {

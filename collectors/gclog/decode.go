@@ -15,8 +15,12 @@ type decoder struct {
 	maxLines int
 
 	deco decorations
-	jdk  string // the last version that was printed
-	now  Stamp
+	// hops counts how often one line was taken up anew behind some text, which
+	// keeps the time linear and the stack flat whatever the line holds.
+	hops      int
+	lastCause Cause
+	jdk       string // the last version that was printed
+	now       Stamp
 	open
 }
 
@@ -44,6 +48,7 @@ type open struct {
 	Degenerated int64 `json:"degenerated,omitempty"`
 
 	// Legacy.
+	LastUp  float64            `json:"last_up,omitempty"` // uptime of the last record
 	Frames  [maxDepth]frame    `json:"frames"`
 	Depth   int                `json:"depth,omitempty"`
 	Records [maxRecords]record `json:"records"`
@@ -53,6 +58,8 @@ type open struct {
 	// Eden line only refines them.
 	LastHeap  bool `json:"last_heap,omitempty"`
 	LastYoung bool `json:"last_young,omitempty"` // the last pause was young, so the Eden line says what it promoted
+	// Histogram: a class histogram is open at the top level.
+	Histogram bool `json:"histogram,omitempty"`
 	// Details: G1 prints Eden lines, whose sizes are better than the headers'.
 	Details bool `json:"details,omitempty"`
 }
@@ -64,10 +71,11 @@ type started struct {
 }
 
 type held struct {
-	Set     bool    `json:"set,omitempty"`
-	ID      int64   `json:"id,omitempty"`
-	Cause   Cause   `json:"cause,omitempty"`
-	Seconds float64 `json:"seconds,omitempty"`
+	Set     bool       `json:"set,omitempty"`
+	ID      int64      `json:"id,omitempty"`
+	Cause   Cause      `json:"cause,omitempty"`
+	Seconds float64    `json:"seconds,omitempty"`
+	Heap    Transition `json:"heap"`
 }
 
 type regions struct {
@@ -89,8 +97,11 @@ func (d *decoder) line(b []byte) {
 	if len(b) == 0 {
 		return
 	}
-	// In the middle of a JDK 8 record a line can begin with a bracket of its own.
-	if b[0] == '[' && d.Nrec == 0 && d.deco.parse(b) {
+	d.hops = 0
+	if b[0] == '[' && d.deco.parse(b) {
+		if d.Nrec > 0 {
+			d.abandon() // the server was restarted on a newer Java
+		}
 		d.decorated(b)
 		return
 	}
@@ -103,10 +114,9 @@ func (d *decoder) line(b []byte) {
 	if d.Bare && d.Nrec == 0 && d.bareLine(b) {
 		return
 	}
-	if b[0] == 'U' && d.Nrec == 0 && len(b) < 32 && has(b, "Using ") && collectorNamed(b[6:]) != CollectorUnknown {
-		// The first line of a unified log that has no decorations.
+	if !d.Bare && d.Nrec == 0 && bareBegins(b) {
 		d.Bare = true
-		d.using(b[6:])
+		d.bareLine(b)
 		return
 	}
 	d.legacy(b)

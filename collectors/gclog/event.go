@@ -197,7 +197,10 @@ var causeNames = [...]string{
 	"Timer", "Warmup", "Proactive", "Allocation Rate", "Allocation Stall", "High Usage",
 }
 
-const causeOther Cause = 1
+const (
+	causeNone  Cause = 0
+	causeOther Cause = 1
+)
 
 var (
 	causes          = map[string]Cause{}
@@ -221,6 +224,17 @@ func init() {
 	causeCMSRemark = causes["CMS Final Remark"]
 	causeErgonomics = causes["Ergonomics"]
 	causeAllocation = causes["Allocation Failure"]
+}
+
+// causeNamed looks a cause up; the last one is remembered, for they come in
+// rows. causeNone is one that is not in the list.
+func (d *decoder) causeNamed(name []byte) Cause {
+	if d.lastCause != causeNone && causeNames[d.lastCause] == string(name) {
+		return d.lastCause
+	}
+	c := causes[string(name)]
+	d.lastCause = c
+	return c
 }
 
 func (c Cause) String() string { return causeNames[c] }

@@ -90,12 +90,22 @@ func TestForms(t *testing.T) {
 		{"G1 concurrent is none", "1.2: [GC concurrent-mark-start]\n1.3: [GC concurrent-mark-end, 1.23 secs]\n1.3: [GC concurrent-mark-abort]\n1.3: [GC concurrent-mark-reset-for-overflow]", ""},
 		{"Shenandoah on 8", "1.2: [Pause Init Mark (process weakrefs), start]\n1.2: [Pause Init Mark (process weakrefs), 3.341 ms]\n1.3: [Concurrent cleanup 20M->10M(32M), 0.1 ms]\n1.4: [Pause Full 20M->10M(32M), 7.5 ms]", "init-mark:0.003341 full:0.0075"},
 		{"heap tables in the record", "{Heap before GC invocations=1 (full 0):\n par new generation   total 9K, used 9K [0x01, 0x02, 0x03)\n1.2: [GC 1.2: [ParNew: 9K->1K(9K), 0.1 secs] 9K->1K(9K)Heap after GC invocations=2 (full 0):\n eden space 9K, 0% used [0x01, 0x02, 0x03)\n}\n, 0.2 secs]", "young:0.2"},
+		{"glued record", "x 1.250: [GC pause (young) 8M->3M(64M), 0.012 secs]", "young:0.012"},
+		{"JDK 7 without blanks", "[GC2013-05-27T14:30:00.123+0200: 1.234: [ParNew: 9K->1K(9K), 0.1 secs] 9K->1K(9K), 0.2 secs]\n2.2: [GC1.234: [ParNew: 9K->1K(9K), 0.1 secs] 9K->1K(9K), 0.3 secs]\n2013-05-27T14:30:00.123+0200: 3.234: [Full GC2013-05-27T14:30:00.123+0200: 3.234: [CMS: 9K->1K(9K), 0.1 secs] 9K->1K(9K), 0.4 secs]", "young:0.2 young:0.3 full:0.4"},
+		{"JDK 7 sizes in the record", "1.2: [GCAdaptiveSizePolicy::compute_survivor_space_size_and_thresh:  survived: 1  promoted: 2  overflow: false\nAdaptiveSizeStart: 1.3 collection: 1 \nAdaptiveSizeStop: collection: 1 \n[PSYoungGen: 9K->1K(9K)] 9K->1K(9K), 0.2 secs]", "young:0.2"},
+		{"G1 of 6", "1.2: [GC pause (young), 0.01 secs]\n   [Parallel Time:   1.2 ms]\n   [ 59M->42M(100M)]\n [Times: user=0.1 sys=0.0, real=0.1 secs]", "young:0.01"},
+		{"torn record, then a newer Java", "1.2: [GC 1.2: [ParNew: 9K->1K(9K\n[0.1s][info][gc] Using G1\n[0.2s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 9M->2M(30M) 4.0ms", "young:0.004"},
 		{"torn record, next one whole", "1.2: [GC 1.2: [ParNew: 9K->1K(9K\n2.2: [GC 2.2: [ParNew: 9K->1K(9K), 0.1 secs] 9K->1K(9K), 0.2 secs]", "young:0.2"},
 		{"glued behind other text", "1.1: Application time: 1.2345 secon1.2: [GC pause (young) 8M->3M(64M), 0.012 secs]", ""},
+		{"two threads at once", "2023-05-01T10:00:00.000+0200: 985162.343: 2023-05-01T10:00:00.0Total time for which application threads were stopped: 0.05 seconds\n01+0200: 985162.344: [GC 9K->1K(9K), 0.2 secs]", "young:0.2"},
 		{"stamp twice", "737.775737.775: : [GC pause (young) 8M->3M(64M), 0.012 secs]", "young:0.012"},
 		{"NULs of a copytruncate", "\x00\x00\x00\x001.2: [GC 9K->1K(9K), 0.2 secs]", "young:0.2"},
 		{"an application's brackets", "INFO [GC monitor] 3 secs]\n[GC monitor] took 0.1 secs]\n[app] GC(1) Pause Young 1M->1M(2M) 9.999ms now", ""},
 		{"time limit", "1.2: [Full GC [PSYoungGen: 8K->0K(9K)] [ParOldGen: 9K->8K(9K)] 9K->8K(9K), 0.1 secs]\n      GC time would exceed GCTimeLimit of 98%", "full:0.1"},
+
+		{"histogram in the record", "1.2: [Full GC (System.gc()) 1.2: [Class Histogram (before full gc): \n num     #instances         #bytes  class name\n----------------------------------------------\n   1:          1234        5678  [C\n   2:          1234        5678  [Ljava.lang.Object;\nTotal          2468       11356\n, 0.01 secs]\n1.3: [CMS: 9K->4K(9K), 0.1 secs] 9K->4K(9K), 0.2 secs]", "full:0.2"},
+		{"histogram before the record", "1.2: [Class Histogram (before full gc): \n num     #instances         #bytes  class name\n   1:          1234        5678  [[C\nTotal          2468       11356\n, 0.01 secs]\n1.3: [Full GC 9K->4K(9K), 0.2 secs]", "full:0.2"},
+		{"string deduplication", "1.2: [GC concurrent-string-deduplication, 123.0B->0.0B(123.0B), avg 78.9%, 0.0012 secs]\n   [Last Exec: 0.0012 secs, Idle: 0.1 secs, Blocked: 0/0.0 secs]\n      [Inspected:              12]\n", ""},
 
 		{"unified start and end", "[1.0s][info][gc,start] GC(7) Pause Young (Normal) (G1 Evacuation Pause)\n[1.0s][info][gc      ] GC(7) Pause Young (Normal) (G1 Evacuation Pause) 23M->4M(64M) 5.123ms", "young:0.005123"},
 		{"JDK 9 stamps in the line", "[1.0s][info][gc] GC(7) Pause Young (G1 Evacuation Pause) 23M->4M(64M) (0.231s, 0.234s) 3.0ms", "young:0.003"},
@@ -289,6 +299,10 @@ func TestRestart(t *testing.T) {
 	if a, _ := figure(set, "gclog_allocated_bytes_total"); a != 1<<20 {
 		t.Errorf("allocated %v across a restart", a)
 	}
+	set, _ = observe("5.000: [GC 900K->100K(990K), 0.2 secs]\n0.500: [GC 800K->1K(990K), 0.2 secs]\n1.500: [GC 11K->1K(990K), 0.2 secs]\n")
+	if a, _ := figure(set, "gclog_allocated_bytes_total"); a != 10<<10 {
+		t.Errorf("allocated %v across a restart of JDK 8", a)
+	}
 	r := NewReport()
 	feed([]byte("5.0: [GC 9K->1K(9K), 0.2 secs]\n15.0: [GC 9K->1K(9K), 0.2 secs]\n1.0: [GC 9K->1K(9K), 0.2 secs]\n3.0: [GC 9K->1K(9K), 0.2 secs]\n"), r.Observe)
 	s := r.JSON().(summary)
@@ -380,6 +394,22 @@ func TestCheckpoint(t *testing.T) {
 		if got := snapshot(set); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 		}
+	}
+}
+
+// TestDamagedCheckpoint: a state that can't be ours is no reason to fall.
+func TestDamagedCheckpoint(t *testing.T) {
+	for _, open := range []string{`{"depth":99}`, `{"depth":-1}`, `{"depth":1,"nrec":1}`, `{"nrec":3,"depth":3}`, `{"collector":77}`, `{"depth":1,"nrec":1,"frames":[1],"records":[{"kind":99}]}`, `{"held":{"set":true,"cause":200}}`} {
+		o := New(metric.ForTarget("t"), DefaultConfig())
+		if err := o.Load([]byte(`{"set":{},"open":` + open + `}`)); err != nil {
+			t.Fatal(err)
+		}
+		o.Observe([]byte("1.2: ] 9K->1K(9K), 0.2 secs] [GC 9K->1K(9K), 0.2 secs]"))
+		o.Idle(time.Time{})
+		o.Gap()
+	}
+	if err := New(metric.ForTarget("t"), DefaultConfig()).Load([]byte("{")); err == nil {
+		t.Error("half a checkpoint was taken")
 	}
 }
 
@@ -518,5 +548,29 @@ func TestReportBounded(t *testing.T) {
 	}
 	if q := f.byKind[KindYoung].quantile(.5); math.Abs(q-.05) > .003 {
 		t.Errorf("median %v", q)
+	}
+}
+
+// TestLongLines: time is linear in the length of a line, whatever is in it,
+// because a line is taken up anew only so often.
+func TestLongLines(t *testing.T) {
+	for _, part := range []string{
+		"x1.250: [GC 9K->1K(9K), 0.2 secs]", "1.2: [GC 9K->1K(9K), 0.2 secs]", "[Eden: ", "[Eden: 1M(1M)->1M(1M)", "secs]", "CMS: abort preclean [", "[GC ", "[GC (", "(", "((0", "->", "0->", "9K->1K(",
+		"[", "]", "[]", "[0x", "1.2: ", "T", "0T0", "JRE (", "[GC concurrent-", "[GC concurrent-a, 0.1 secs]", "[1s][gc] GC(1) Pause Full (", "GC(1) Pause Full (", "GC(1) ", "[a]", "[Pause , ", ": [GC", "1.1: [GC",
+	} {
+		for _, head := range []string{"", "1.0: [GC ", "1.0: [GC pause (young)", "GC(1) Pause Full ", "[1.0s][info][gc] GC(1) Concurrent ", "[1.0s][info][gc] "} {
+			pauses := 0
+			d := newDecoder(func(e *Event) {
+				if e.Type == PauseEvent {
+					pauses++
+				}
+			})
+			line := []byte(head + strings.Repeat(part, (1<<20)/len(part)))
+			d.line(line)
+			d.line(line)
+			if head == "" && strings.HasPrefix(part, "x") && pauses > 100 {
+				t.Errorf("%d records were found behind text on two lines", pauses)
+			}
+		}
 	}
 }

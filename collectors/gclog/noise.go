@@ -2,9 +2,15 @@ package gclog
 
 import "bytes"
 
+const maxHops = 32
+
 // text reads a line of words while no record is open. b begins behind the time
 // stamps.
 func (d *decoder) text(b []byte) {
+	if d.hops++; d.hops > maxHops {
+		d.unrecognised(b)
+		return
+	}
 	switch b[0] {
 	case 'T':
 		if has(b, stoppedText) {
@@ -36,6 +42,10 @@ func (d *decoder) text(b []byte) {
 		}
 	case 's':
 		if has(b, "secs]") { // ", 0.08 secs]" that closes a record we never saw open
+			if d.Histogram {
+				d.Histogram = false
+				return
+			}
 			d.out(d.event(IncompleteEvent))
 			if i := bytes.IndexByte(b, ']'); i+1 < len(b) {
 				d.top(b[i+1:])
@@ -43,12 +53,12 @@ func (d *decoder) text(b []byte) {
 			return
 		}
 	case 'G':
-		if has(b, "GC time ") && contains(b, "GCTimeLimit") {
+		if overLimit(b) {
 			d.failure(GCOverheadLimit)
 			return
 		}
 	}
-	if knownText(b) {
+	if knownText(b) || contains(b, "[threads: total") || contains(b, "]      [") { // PrintSafepointStatistics
 		return
 	}
 	// Two threads wrote at once: a record may begin in the middle of the line. It
@@ -59,6 +69,12 @@ func (d *decoder) text(b []byte) {
 		return
 	}
 	d.unrecognised(b)
+}
+
+// overLimit: the collector takes nearly all the time and frees nearly nothing.
+func overLimit(b []byte) bool {
+	return has(b, "GC time ") && contains(b, "GCTimeLimit") ||
+		(has(b, "GC is exceeding ") || has(b, "GC would exceed ")) && contains(b, "overhead limit")
 }
 
 // glued finds "1.234: [GC" or "1.234: [Full GC" inside b and answers where the
@@ -131,6 +147,7 @@ var knownPrefixes = func() (t [256][]string) {
 		"Memory:", "/proc/meminfo", "GC log file", "File ", "GC locker", "GC Warning", "promo", "avg_", "CMS: Large", "CMS: Full", "CMSCollector",
 		"VerifyBeforeGC", "VerifyAfterGC", "[Verifying", "Verifying", "Finished", "bailing out", "size[", "demand:", "MemTotal", "MemFree", "Buffers", "Cached", "Swap", "Active", "Inactive", "Dirty", "Writeback", "AnonPages", "Mapped", "Shmem", "Slab", "SReclaimable", "SUnreclaim", "KernelStack", "PageTables", "NFS_Unstable", "Bounce", "WritebackTmp", "CommitLimit", "Committed_AS", "Vmalloc", "HardwareCorrupted", "AnonHugePages", "HugePages", "Hugepagesize", "DirectMap", "Unevictable", "Mlocked", "MemAvailable", "CmaTotal", "CmaFree", "ShmemHugePages", "ShmemPmdMapped",
 		"Preclean", "Survivor", "Finalizing", "Unloading class",
+		"active_workers_by", "num     #instances", "Total  ", "vmop", "Polling page", "Maximum sync time", "Maximum vm operation", "VM operations coalesced",
 		"(concurrent mode", "icms_dc", "secs]", "/0x", "CMS Perm", "CMS perm",
 	} {
 		t[p[0]] = append(t[p[0]], p)
@@ -194,6 +211,7 @@ func knownBare(b []byte) bool {
 
 var knownBareLines = func() (t [256][]string) {
 	for _, p := range []string{
+		"Using ", "Safepoint \"", "Allocation Stall (", "Total time for which", "GC Overhead", "GC time ", "GC is exceeding", "GC would exceed", "Cancelling GC", "GC STATISTICS", "under stop-the-world", "enough regions", "Pause ", "All times are", "all workers", "Under allocation pressure", "Allocation pacing", "tune GC heuristics", "to avoid Degenerated", "Dividing", "Alignments", "Clearing All", "Reserved Space", "Workers:", "Mutators:", "- age", "Age table", "successful", "CMS", "Desired survivor", "Workers", "Adding", "Expand", "Shrink", "Resize", "MarkStack", "ParallelGCThreads", "ConcGCThreads", "GC Thread", "Garbage", "Live", "Allocated",
 		"Version:", "CPUs:", "Memory:", "Large Page Support", "NUMA", "Compressed Oops", "Heap ", "Pre-touch", "Parallel Workers", "Concurrent ", "Periodic GC", "CDS archive", "Compressed class",
 		"Narrow klass", "CardTable", "Min Capacity", "Max Capacity", "Initial Capacity", "Soft Max", "Medium Page", "Available space", "Uncommit", "Address Space", "GC Workers", "Runtime Workers", "Mode:", "Heuristics", "TLAB", "Encoding Range", "Klass ", "Protection zone", "UseCompressed", "Trigger", "Free:", "Pacer", "Metaspace", "garbage-first heap", "Initializing", "Entering safepoint", "Leaving safepoint", "Application time", "Relocation Stall", "Consider", "Minimum heap", "Maximum heap", "Initial heap", "Young ", "Old ",
 	} {

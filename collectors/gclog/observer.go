@@ -14,25 +14,30 @@ type Observer struct {
 	cfg Config
 	dec *decoder
 
-	pauses      map[pauseKey]*metric.Hist
-	collections map[pauseKey]*metric.Number
-	stopped     map[string]*metric.Hist
-	concurrent  map[string]*metric.Number
-	stalls      map[string]*metric.Hist
-	failures    [failureCount]*metric.Number
-	before      [generations]*metric.Number
-	after       [generations]*metric.Number
-	committed   [generations]*metric.Number
+	pauses map[pauseKey]*pauseHandles
+	// last are the handles of lastKey: pauses of one kind come in rows.
+	lastKey pauseKey
+	last    *pauseHandles
+
+	stopped    map[string]*metric.Hist
+	concurrent map[string]*metric.Number
+	stalls     map[string]*metric.Hist
+	failures   [failureCount]*metric.Number
+	before     [generations]*metric.Number
+	after      [generations]*metric.Number
+	committed  [generations]*metric.Number
 
 	sync, allocated, promoted, humongous, unrecognised, incomplete, dropped *metric.Number
 
 	acc account
 }
 
-type pauseKey struct {
-	collector Collector
-	kind      Kind
-	cause     Cause
+// pauseKey is collector, kind and cause in one number.
+type pauseKey uint32
+
+type pauseHandles struct {
+	seconds     *metric.Hist // nil until one that is not nested comes
+	collections *metric.Number
 }
 
 // handleLimit bounds our own look-up tables of open labels; the Set bounds the
@@ -52,8 +57,8 @@ func New(set *metric.Set, cfg Config) *Observer {
 
 // handles looks all series up anew, at the start and after Load.
 func (o *Observer) handles() {
-	o.pauses = map[pauseKey]*metric.Hist{}
-	o.collections = map[pauseKey]*metric.Number{}
+	o.pauses = map[pauseKey]*pauseHandles{}
+	o.last = nil
 	o.stopped = map[string]*metric.Hist{}
 	o.concurrent = map[string]*metric.Number{}
 	o.stalls = map[string]*metric.Hist{}
@@ -87,20 +92,13 @@ func (o *Observer) Gap() { o.dec.gap() }
 func (o *Observer) take(e *Event) {
 	switch e.Type {
 	case PauseEvent:
-		key := pauseKey{o.dec.Collector, e.Kind, e.Cause}
-		n := o.collections[key]
-		if n == nil {
-			n = o.set.Counter(collectionsTotal, key.collector.String(), key.kind.String(), key.cause.String())
-			o.collections[key] = n
-		}
-		n.Inc()
+		h := o.handlesOf(e)
+		h.collections.Inc()
 		if !e.Nested {
-			h := o.pauses[key]
-			if h == nil {
-				h = o.set.Histogram(pauseSeconds, key.collector.String(), key.kind.String(), key.cause.String())
-				o.pauses[key] = h
+			if h.seconds == nil {
+				h.seconds = o.set.Histogram(pauseSeconds, o.dec.Collector.String(), e.Kind.String(), e.Cause.String())
 			}
-			h.Observe(e.Seconds)
+			h.seconds.Observe(e.Seconds)
 		}
 		if e.Promoted > 0 {
 			o.promoted.Add(e.Promoted)
@@ -152,6 +150,20 @@ func (o *Observer) take(e *Event) {
 	case RestartEvent:
 		o.acc = account{}
 	}
+}
+
+func (o *Observer) handlesOf(e *Event) *pauseHandles {
+	key := pauseKey(o.dec.Collector)<<16 | pauseKey(e.Kind)<<8 | pauseKey(e.Cause)
+	if o.last != nil && o.lastKey == key {
+		return o.last
+	}
+	h := o.pauses[key]
+	if h == nil {
+		h = &pauseHandles{collections: o.set.Counter(collectionsTotal, o.dec.Collector.String(), e.Kind.String(), e.Cause.String())}
+		o.pauses[key] = h
+	}
+	o.lastKey, o.last = key, h
+	return h
 }
 
 func (o *Observer) phase(name []byte) *metric.Number {
@@ -262,6 +274,22 @@ func (o *Observer) Save() ([]byte, error) {
 	return json.Marshal(saved{Set: set, Open: o.dec.open, Op: string(o.dec.Operation[:o.dec.OpLen]), Account: o.acc})
 }
 
+// valid says whether every index in the state points into its list.
+func (o *open) valid() bool {
+	ok := o.Depth >= 0 && o.Depth <= maxDepth && o.Nrec >= 0 && o.Nrec <= min(o.Depth, maxRecords) &&
+		o.Collector < collectorCount && o.Outer.Kind < kinds && int(o.Held.Cause) < len(causeNames)
+	for _, r := range o.Records {
+		ok = ok && r.Kind < kinds && int(r.Cause) < len(causeNames)
+	}
+	records := 0
+	for _, f := range o.Frames[:max(0, min(o.Depth, maxDepth))] {
+		if f == frameGC {
+			records++
+		}
+	}
+	return ok && records == o.Nrec
+}
+
 // Load takes them back.
 func (o *Observer) Load(data []byte) error {
 	var s saved
@@ -271,8 +299,8 @@ func (o *Observer) Load(data []byte) error {
 	if err := o.set.Load(s.Set, Metrics); err != nil {
 		return err
 	}
-	if s.Open.Depth < 0 || s.Open.Depth > maxDepth || s.Open.Nrec < 0 || s.Open.Nrec > maxRecords {
-		s.Open = open{}
+	if !s.Open.valid() {
+		s.Open = open{} // of another version, or damaged: its record is lost, no more
 	}
 	o.dec.open = s.Open
 	o.dec.OpLen = copy(o.dec.Operation[:], s.Op)

@@ -38,8 +38,10 @@ func (h *holder) begin(cfg Config, now time.Time, clock func() time.Time) bool {
 	return true
 }
 
-func (p *Poller) writeHolder(h *holder) {
+func (p *Poller) writeHolder(h *holder, now time.Time) {
 	switch {
+	case p.stuck(&h.task, now):
+		p.blindTo(h.name, MountStuck, "a file that the process holds open lies on a file system that has not answered for "+p.cfg.StuckAfter.String(), "")
 	case h.busy():
 		p.set.Gauge(deletedOpen, h.name) // the one before
 	case h.denied:

@@ -114,7 +114,7 @@ func (f *folder) glance(root node) (changed bool) {
 	}
 	for i := range f.recent {
 		w := &f.recent[i]
-		if err := root.statAt(w.path, &m); err != nil || m.ino != w.ino || m.born != w.last.born || !m.regular {
+		if err := root.statAt(w.path, &m); err != nil || m.ino != w.ino || !m.regular {
 			changed = true
 			continue
 		}

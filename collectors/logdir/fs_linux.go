@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jvm-sidecar/sidecar/internal/root"
 )
 
 // linuxFS asks the kernel directly: names by getdents, one statx a name
@@ -23,67 +24,35 @@ type linuxFS struct {
 
 func newFS(cfg Config) fsys { return linuxFS{cfg.Proc, cfg.PID} }
 
-type linuxNode struct{ fd int }
-
-const openFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NONBLOCK
-
-func (linuxFS) open(root, path string) (node, error) {
-	fd, err := openBeneath(root, path)
-	switch {
-	case errors.Is(err, unix.ENOTDIR):
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errNotDir}
-	case err != nil:
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	return linuxNode{fd}, nil
+// linuxNode keeps the file beside its descriptor: the finaliser of a file that
+// nobody keeps would close it.
+type linuxNode struct {
+	fd   int
+	file *os.File
 }
 
-// openBeneath keeps a server's absolute links inside of its own root: seen from
-// /proc/PID/root, a link to /data would lead into our /data.
-func openBeneath(root, path string) (int, error) {
-	if root == "" || root == "/" {
-		return retry(func() (int, error) { return unix.Open(path, openFlags, 0) })
-	}
-	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
-	if !ok {
-		if path != root {
-			return -1, fmt.Errorf("path lies outside of the root %s", root)
-		}
-		rel = "."
-	}
-	base, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// open goes through internal/root, which keeps a server's links inside of the
+// server's own root: seen from /proc/PID/root, a link to /data would lead into
+// our /data.
+func (linuxFS) open(dir, path string) (node, error) {
+	dir, path = split(dir, path)
+	f, err := root.OpenDir(dir, path)
 	if err != nil {
-		return -1, err
+		return nil, err
 	}
-	defer unix.Close(base)
-	fd, err := retry(func() (int, error) {
-		return unix.Openat2(base, rel, &unix.OpenHow{Flags: openFlags, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
-	})
-	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
-		return fd, err
+	return linuxNode{int(f.Fd()), f}, nil
+}
+
+// split makes a path as the server sees it of one that was given with its root,
+// as /proc/PID/root/srv/logs.
+func split(dir, path string) (string, string) {
+	if dir == "/" {
+		return root.Split(path)
 	}
-	// Kernels before 5.6, and seccomp profiles of that age, have no openat2.
-	// os.Root refuses absolute links instead of bending them: blind there, but
-	// never outside.
-	r, err := os.OpenRoot(root)
-	if err != nil {
-		return -1, err
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")); ok && (rest == "" || rest[0] == '/') {
+		path = rest
 	}
-	defer r.Close()
-	f, err := r.Open(rel)
-	if err != nil {
-		return -1, err
-	}
-	defer f.Close()
-	fd, err = unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err == nil {
-		var st unix.Stat_t
-		if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
-			unix.Close(fd)
-			return -1, unix.ENOTDIR
-		}
-	}
-	return fd, err
+	return dir, path
 }
 
 func retry(do func() (int, error)) (int, error) {
@@ -132,10 +101,10 @@ func (l linuxFS) mounts() ([]mountRow, error) {
 // guess takes the longest mount point that a path begins with. A link can lead
 // elsewhere, most easily from the root's file system: there each path is a case
 // of its own.
-func (l linuxFS) guess(root string) func(path string) string {
+func (l linuxFS) guess(dir string) func(path string) string {
 	rows, _ := l.mounts()
 	return func(path string) string {
-		inside := "/" + strings.TrimPrefix(strings.TrimPrefix(path, strings.TrimSuffix(root, "/")), "/")
+		_, inside := split(dir, path)
 		best := ""
 		for _, r := range rows {
 			if len(r.point) > max(len(best), 1) && (inside == r.point || strings.HasPrefix(inside, r.point+"/")) {
@@ -255,11 +224,13 @@ func (n linuxNode) each(buf []byte, do func(name []byte, m *meta)) (eof bool, ba
 }
 
 func (n linuxNode) sub(name string) (node, error) {
-	fd, err := retry(func() (int, error) { return unix.Openat(n.fd, name, openFlags|unix.O_NOFOLLOW, 0) })
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(n.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return linuxNode{fd}, nil
+	return linuxNode{fd: fd}, nil
 }
 
 func (n linuxNode) space() (space, error) {
@@ -299,4 +270,10 @@ func fromStatfs(st *unix.Statfs_t) space {
 	return s
 }
 
-func (n linuxNode) close() { unix.Close(n.fd) }
+func (n linuxNode) close() {
+	if n.file != nil {
+		n.file.Close()
+		return
+	}
+	unix.Close(n.fd)
+}

@@ -68,7 +68,12 @@ type Poller struct {
 	mounts map[string]*mountTask
 	search map[string]*task // look-ups by the mount that the path's text leads to
 	held   []*holder
-	blind  []Blind // under the Set's lock
+
+	guess     func(path string) string
+	guessedAt time.Time
+
+	blind []Blind // under the Set's lock
+	lie   []Place // the same
 }
 
 // New makes the source of one server. cfg must have passed Check.

@@ -14,15 +14,14 @@ type mountTask struct {
 	avail    int64
 	forecast forecast
 	lastFree int64
-	explain  float64
 	err      error
 
 	buf   []byte // reused by each task
-	roots []root
+	roots []opened
 }
 
-// root is one folder, opened for a task, or why it could not be.
-type root struct {
+// opened is one folder, opened for a task, or why it could not be.
+type opened struct {
 	node node
 	err  error
 }
@@ -42,24 +41,28 @@ func (m *mountTask) work(sys fsys, cfg *Config, now time.Time, clock func() time
 	m.roots = m.roots[:0]
 	for _, f := range m.folders {
 		n, err := sys.open(cfg.Root, f.dir.Path)
-		m.roots = append(m.roots, root{n, err})
+		m.roots = append(m.roots, opened{n, err})
 		if err == nil {
 			m.ask(n, cfg.UID)
 		}
 	}
 	if m.ok {
-		fell := float64(m.lastFree - m.space.free)
-		for _, f := range m.folders {
-			f.suspect = f.suspect || m.lastFree > 0 && fell-m.explain > suspicious
-			f.tracker.compressing = m.space.compressing
-		}
-		m.lastFree, m.explain = m.space.free, 0
 		m.forecast.add(now, m.avail)
 	}
+	explained := 0.0
 	for i, f := range m.folders {
+		f.tracker.compressing = m.space.compressing
 		before := f.written
 		f.look(m.roots[i].node, m.roots[i].err, cfg, now, limits{clock, max(cfg.ScanBudget-clock().Sub(begin), 0), m.buf})
-		m.explain += f.written - before
+		explained += f.written - before
+	}
+	if m.ok {
+		if m.lastFree > 0 && float64(m.lastFree-m.space.free)-explained > suspicious {
+			for _, f := range m.folders {
+				f.suspect = true // the next look may read it
+			}
+		}
+		m.lastFree = m.space.free
 	}
 }
 

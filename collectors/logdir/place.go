@@ -22,15 +22,16 @@ const searchEvery = 30 * time.Second
 // for all whose paths lead to one mount.
 func (p *Poller) searches(now time.Time) []*task {
 	wanted := map[string][]*place{}
-	var guess func(path string) string
 	for _, pl := range p.places {
 		if pl.searching || pl.mount != nil && (pl.mount.busy() || now.Sub(pl.searchedAt) < searchEvery) {
 			continue
 		}
-		if guess == nil {
-			guess = p.sys.guess(p.cfg.Root)
+		if p.guess == nil || now.Sub(p.guessedAt) >= searchEvery {
+			// Some machines have thousands of mounts: a folder that is not there is
+			// searched each poll, their table is not read for it.
+			p.guess, p.guessedAt = p.sys.guess(p.cfg.Root), now
 		}
-		key := guess(pl.folder.dir.Path)
+		key := p.guess(pl.folder.dir.Path)
 		if t := p.search[key]; t == nil || !t.busy() {
 			wanted[key] = append(wanted[key], pl)
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +71,9 @@ func TestStormFillsFileSystem(t *testing.T) {
 	r.want(fs("logfs_avail_bytes"), size)
 	r.want(fs("logfs_inodes"), 100)
 	r.want(fs("logfs_inodes_free"), 99)
+	if pl := r.p.Places(); len(pl) != 1 || pl[0].Mountpoint != dir || pl[0].Avail != size || pl[0].Dir.Path != dir {
+		t.Errorf("places: %+v", pl)
+	}
 
 	log, err := os.OpenFile(dir+"/catalina.out", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	must(t, err)
@@ -174,15 +179,23 @@ func TestBeneathRoot(t *testing.T) {
 	r.want("logdir_size_bytes{up}", want)
 	r.want("logdir_size_bytes{"+filepath.Base(root)+"}", du(t, root))
 
-	out := newRunWith(t, Config{Root: root, Patience: time.Minute}, "/etc")
-	if err := out.poll(0); err == nil {
-		t.Error("a path outside of the root was read")
+	// A path as the server sees it, and one that exists only outside.
+	inside := newRunWith(t, Config{Root: root, Patience: time.Minute}, "/data/logs", "/opt/tomcat/up", "/etc")
+	must(t, inside.poll(0))
+	inside.want("logdir_size_bytes{logs}", want)
+	inside.want("logdir_size_bytes{up}", want)
+	if b := inside.p.Blind(); len(b) != 1 || b[0].What != "etc" || b[0].Reason != NotThere {
+		t.Errorf("blind: %+v", b)
+	}
+
+	// What /proc and /sys hold are no logs.
+	if err := newRun(t, "/proc/sys").poll(0); err == nil {
+		t.Error("a folder of the kernel's was read")
 	}
 }
 
 func TestDeletedOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalina.out")
-	proc := t.TempDir()
 	f, err := os.Create(path)
 	must(t, err)
 	defer f.Close()
@@ -197,6 +210,10 @@ func TestDeletedOpen(t *testing.T) {
 	must(t, real.poll(0))
 	before := real.figures()["logfile_deleted_open_bytes{server}"]
 	must(t, os.Remove(path))
+	// The same file twice, and one that lives on under another name.
+	twice, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY, 0)
+	must(t, err, os.Link(path+".kept", path+".other"), os.Remove(path+".kept"))
+	defer twice.Close()
 	must(t, real.poll(time.Second))
 	real.want("logfile_deleted_open_bytes{server}", before) // every 10 s
 	must(t, real.poll(10*time.Second))
@@ -206,7 +223,7 @@ func TestDeletedOpen(t *testing.T) {
 		}
 	}
 
-	gone := newRunWith(t, Config{PID: 77, Proc: filepath.Join(proc, "none"), Patience: time.Minute})
+	gone := newRunWith(t, Config{PID: 77, Proc: filepath.Join(t.TempDir(), "none"), Patience: time.Minute})
 	must(t, gone.poll(0))
 	gone.wantAbsent("logfile_deleted_open_bytes{server}")
 }
@@ -262,4 +279,49 @@ func TestRealUserQuota(t *testing.T) {
 	whole := newRun(t, dir) // root
 	must(t, whole.poll(0))
 	whole.want("logfs_avail_bytes{"+dir+"}", 7<<20)
+}
+
+// otherUser is linuxFS, but what is read in an open folder is read with the
+// rights of nobody. The thread that took them is not used again: the task's
+// goroutine ends locked to it.
+type otherUser struct{ linuxFS }
+
+func (o otherUser) open(root, path string) (node, error) {
+	n, err := o.linuxFS.open(root, path)
+	runtime.LockOSThread()
+	unix.Setfsuid(65534)
+	return n, err
+}
+
+// A folder in the tree that may not be read: the size is too small, and that is
+// told with the right that is missing.
+func TestPartlyRead(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give rights up")
+	}
+	dir := filepath.Join(t.TempDir(), "logs")
+	write(t, dir+"/open.log", 4096)
+	write(t, dir+"/private/secret.log", 4096)
+	must(t, os.Chmod(dir+"/private", 0o700))
+	r := newRun(t, dir)
+	r.p.sys, r.p.held = otherUser{linuxFS{proc: "/proc"}}, nil
+	must(t, r.poll(0))
+	r.want("logdir_files{logs}", 1)
+	b := r.p.Blind()
+	if len(b) != 1 || b[0].What != "logs" || b[0].Reason != PartlyRead || b[0].Needs != "CAP_DAC_READ_SEARCH" {
+		t.Errorf("blind: %+v", b)
+	}
+}
+
+// Deeper than a scan holds folders open: what lies below is left out, and told.
+func TestTooDeep(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logs")
+	deep := dir + strings.Repeat("/d", maxDepth+20)
+	write(t, deep+"/x.log", 1)
+	r := newRun(t, dir)
+	must(t, r.poll(0))
+	r.want("logdir_files{logs}", 0)
+	if b := r.p.Blind(); len(b) != 1 || b[0].Reason != PartlyRead || b[0].Needs != "" {
+		t.Errorf("blind: %+v", b)
+	}
 }

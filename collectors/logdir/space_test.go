@@ -46,11 +46,14 @@ func TestForecast(t *testing.T) {
 		}
 	}
 
-	// The clock stepped back: what was seen before it measures nothing.
+	// The clock stepped back: what was seen before it measures nothing, and
+	// does not mix with what is seen after.
 	f := fill(20, func(i int) int64 { return int64(100-i) * mb })
-	f.add(start, 50*mb)
-	if got, ok := f.full(10 * time.Second); ok {
-		t.Errorf("over a step of the clock: %v", got)
+	for i := range 11 {
+		f.add(start.Add(time.Duration(i)*time.Second), (40-2*int64(i))*mb)
+		if got, ok := f.full(10 * time.Second); ok != (i >= 5) || ok && got != float64(20-i) {
+			t.Errorf("%d s after a step of the clock: %v %v", i, got, ok)
+		}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 type task struct {
 	done    chan struct{} // nil when nothing is outstanding
 	started time.Time
-	late    bool // an earlier Poll has waited for it already
 }
 
 // busy says whether work is outstanding, and makes room for the next when it
@@ -33,7 +32,7 @@ func (t *task) busy() bool {
 // the task's end.
 func (t *task) start(now time.Time, do func()) {
 	done := make(chan struct{})
-	t.done, t.started, t.late = done, now, false
+	t.done, t.started = done, now
 	go func() {
 		defer close(done)
 		do()
@@ -41,21 +40,16 @@ func (t *task) start(now time.Time, do func()) {
 }
 
 // wait waits for the tasks that were started in this Poll, until the time is
-// up. One that is late is not waited for again.
+// up. Nobody waits again for one that was late.
 func wait(ctx context.Context, patience time.Duration, tasks []*task) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for _, t := range tasks {
-		if t.late || t.done == nil {
-			continue
-		}
 		select {
 		case <-t.done:
 		case <-timer.C:
 			timer.Reset(0)
-			t.late = true
 		case <-ctx.Done():
-			t.late = true
 		}
 	}
 }

@@ -32,13 +32,24 @@ type Blind struct {
 // lock; the result is valid until the next Poll.
 func (p *Poller) Blind() []Blind { return p.blind }
 
+// A Place says where one folder lies, for the findings about disks.
+type Place struct {
+	Dir        Dir
+	Mountpoint string // as the server sees it
+	Avail      int64  // bytes that the server's user may write there
+}
+
+// Places lists the folders whose file system answered in the last Poll. The
+// caller holds the Set's lock; the result is valid until the next Poll.
+func (p *Poller) Places() []Place { return p.lie }
+
 // write puts the figures of all that has answered into the Set.
 func (p *Poller) write(now time.Time) error {
 	var errs []error
 	p.set.Lock()
 	defer p.set.Unlock()
 	p.set.Begin()
-	p.blind = p.blind[:0]
+	p.blind, p.lie = p.blind[:0], p.lie[:0]
 	for _, pl := range p.places {
 		errs = append(errs, p.writePlace(pl, now))
 	}
@@ -46,7 +57,7 @@ func (p *Poller) write(now time.Time) error {
 		errs = append(errs, p.writeMount(m, now))
 	}
 	for _, h := range p.held {
-		p.writeHolder(h)
+		p.writeHolder(h, now)
 	}
 	p.set.Sweep()
 	return errors.Join(errs...)
@@ -75,6 +86,9 @@ func (p *Poller) writePlace(pl *place, now time.Time) error {
 		return nil
 	case m != nil && m.busy(), m == nil && pl.search.busy():
 		return p.keep(dir)
+	}
+	if m != nil && m.ok {
+		p.lie = append(p.lie, Place{pl.folder.dir, m.ref.point, m.avail})
 	}
 	f := pl.folder
 	if f.err != nil {

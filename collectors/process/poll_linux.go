@@ -51,6 +51,19 @@ func (w *world) init(cfg *Config) {
 	}
 }
 
+func (w *world) save(f *folder, s *saved) {
+	t := &w.threads
+	for n := range t.pools {
+		s.Pools[f.labels[n]] = savedPool{Ticks: t.pools[n].ticks, Live: t.pools[n].live}
+	}
+	s.Voluntary, s.Involuntary, s.Delay = max(t.voluntary, t.floor[0]), max(t.involuntary, t.floor[1]), max(t.delay, t.floor[2])
+}
+
+func (w *world) load(s *saved) {
+	w.threads.restored = s.Pools
+	w.threads.floor = [3]uint64{s.Voluntary, s.Involuntary, s.Delay}
+}
+
 func (w *world) close() error {
 	if w.open {
 		syscall.Close(w.task.dir)
@@ -374,9 +387,9 @@ func (p *Poller) writeThreads(s *sample, count, gauge put) {
 	for _, pool := range p.cfg.Pools {
 		gauge(poolMax, pool.Max > 0, float64(pool.Max), pool.label())
 	}
-	count(contextSwitches, s.hasThreads, float64(t.voluntary), "voluntary")
-	count(contextSwitches, s.hasThreads, float64(t.involuntary), "involuntary")
-	count(runDelay, s.hasThreads, float64(t.delay)/1e9)
+	count(contextSwitches, s.hasThreads, float64(max(t.voluntary, t.floor[0])), "voluntary")
+	count(contextSwitches, s.hasThreads, float64(max(t.involuntary, t.floor[1])), "involuntary")
+	count(runDelay, s.hasThreads, float64(max(t.delay, t.floor[2]))/1e9)
 	if !s.hasThreads || t.nameless {
 		return
 	}

@@ -23,6 +23,9 @@ func (w *world) init(cfg *Config) { w.proc = &gops.Process{Pid: int32(cfg.PID)} 
 
 func (w *world) close() error { return nil }
 
+func (w *world) save(*folder, *saved) {}
+func (w *world) load(*saved)          {}
+
 // poll gives the figures that gopsutil has here. StartTicks is the creation
 // time in milliseconds on these systems.
 func (p *Poller) poll(ctx context.Context, now time.Time) error {

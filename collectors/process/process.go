@@ -31,6 +31,7 @@ package process
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -202,6 +203,38 @@ func (p *Poller) Gone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.gone
+}
+
+// saved is what the checkpoint keeps of a poller: the counters that this room
+// adds up itself, and whose they are.
+type saved struct {
+	PID         int                  `json:"pid"`
+	Start       uint64               `json:"start"`
+	Pools       map[string]savedPool `json:"pools"`
+	Voluntary   uint64               `json:"voluntary"`
+	Involuntary uint64               `json:"involuntary"`
+	Delay       uint64               `json:"delay"`
+}
+
+// Save writes down the counters that are sums over threads, which no file of
+// the kernel's keeps. It is called between Polls.
+func (p *Poller) Save() ([]byte, error) {
+	s := saved{PID: p.cfg.PID, Start: p.cfg.StartTicks, Pools: map[string]savedPool{}}
+	p.world.save(p.folder, &s)
+	return json.Marshal(s)
+}
+
+// Load takes the counters back before the first Poll. Those of another process
+// are left alone, which is no error: a restarted server begins at 0.
+func (p *Poller) Load(data []byte) error {
+	var s saved
+	if err := json.Unmarshal(data, &s); err != nil {
+		return fmt.Errorf("load counters of threads: %w", err)
+	}
+	if s.PID == p.cfg.PID && s.Start == p.cfg.StartTicks {
+		p.world.load(&s)
+	}
+	return nil
 }
 
 // Close gives back what the poller holds open.

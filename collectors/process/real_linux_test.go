@@ -217,6 +217,12 @@ func BenchmarkThreads(b *testing.B) {
 		if err := p.readThreads(&s); err != nil {
 			b.Fatal(err)
 		}
+		// The steady state: what sleeps has been seen to sleep.
+		for range 2 * quietAfter {
+			if err := p.world.threads.sample(&p.world.task, p.cfg.MaxThreadReads); err != nil {
+				b.Fatal(err)
+			}
+		}
 		b.ReportAllocs()
 		defer cpuOf(b)()
 		for b.Loop() {
@@ -230,6 +236,11 @@ func BenchmarkThreads(b *testing.B) {
 		cfg := configOf(b, pid)
 		p := New(metric.ForTarget("t"), cfg)
 		defer p.Close()
+		for range 2 * quietAfter {
+			if err := p.Poll(context.Background(), time.Now()); err != nil {
+				b.Fatal(err)
+			}
+		}
 		b.ReportAllocs()
 		defer cpuOf(b)()
 		for b.Loop() {

@@ -32,9 +32,14 @@ type thread struct {
 	comm    [commLen]byte
 	start   uint64
 	ticks   uint64
+	// quiet says that it has not run for some samples: then a look at its
+	// schedstat, which costs half of a stat, tells that nothing has changed.
+	quiet bool
+	// From schedstat, as last read: time on a core and waiting for one in
+	// nanoseconds, and turns on a core.
+	run, delay, slices uint64
 	// The figures of the slow round, as last read.
 	voluntary, involuntary uint64
-	delay, slices          uint64 // run queue wait in nanoseconds, and turns on a core
 }
 
 // threadTable keeps the threads of one process, sorted by tid.
@@ -45,9 +50,14 @@ type threadTable struct {
 	tids   []int32
 	pools  []poolFigures // by pool number
 
-	// Figures of the slow round, summed over threads, dead ones included.
+	// Sums over threads, dead ones included.
 	voluntary, involuntary, delay uint64
+	// floor is what these were at the last checkpoint. After a restart of the
+	// sidecar they are added up anew from the live threads, and shown when they
+	// have come that far again: a counter must not fall.
+	floor [3]uint64
 
+	samples   uint32
 	turn      int // where the next sample of a too long list begins
 	slowTurn  int
 	sampled   float64

@@ -68,11 +68,7 @@ func appendNumbers(out []int32, b []byte) []int32 {
 
 // read reads TID/name into the reader's buffer.
 func (r *taskReader) read(tid int32, name string) ([]byte, syscall.Errno) {
-	p := strconv.AppendInt(r.path[:0], int64(tid), 10)
-	p = append(p, '/')
-	p = append(p, name...)
-	p = append(p, 0)
-	return readAt(r.dir, p, r.buf[:])
+	return r.readInto(tid, name, r.buf[:])
 }
 
 // readAt reads a small file beneath an open folder. path ends in a zero byte.
@@ -107,6 +103,7 @@ func (t *threadTable) sample(r *taskReader, max int) error {
 		t.turn = (first + max) % n
 	}
 	read := 0
+	t.samples++
 	var st stat
 	for i, tid := range t.tids {
 		for len(old) > 0 && old[0].tid < tid {
@@ -120,12 +117,23 @@ func (t *threadTable) sample(r *taskReader, max int) error {
 			next = append(next, th)
 			continue
 		}
+		if th.quiet && !t.moved(&th, r) {
+			read++
+			next = append(next, th)
+			continue
+		}
 		b, errno := r.read(tid, "stat")
 		if errno != 0 || !st.parse(b) {
 			continue // gone meanwhile
 		}
 		read++
 		t.seen(&th, &st, fresh)
+		// A thread becomes quiet when it did not run between two looks at its
+		// schedstat, which are some samples apart. The stat just read is what holds
+		// until it runs again, so it must not be that of a running thread.
+		if (t.samples+uint32(tid))%quietAfter == 0 {
+			th.quiet = !t.moved(&th, r) && th.state != stateRunning
+		}
 		next = append(next, th)
 	}
 	t.spare, t.list = t.list, next
@@ -137,22 +145,37 @@ func (t *threadTable) sample(r *taskReader, max int) error {
 	return nil
 }
 
+// quietAfter is how many samples a thread must sleep through to be quiet.
+const quietAfter = 8
+
+// moved reads a thread's schedstat and says whether it has run since the last
+// time. Where that can't be told it may have.
+func (t *threadTable) moved(th *thread, r *taskReader) bool {
+	b, errno := r.read(th.tid, "schedstat")
+	if errno != 0 {
+		th.quiet = false
+		return true
+	}
+	run, slices := th.run, th.slices
+	if !t.addSchedstat(th, b) {
+		th.quiet = false
+		return true
+	}
+	return th.run != run || th.slices != slices
+}
+
 // slowReads is how many threads the slow round reads at each sample.
 const slowReads = 50
 
-// slow reads context switches and run-queue waits of a part of the threads, so
-// that a large server costs no more than a small one.
+// slow reads the context switches of a part of the threads, so that a large
+// server costs no more than a small one.
 func (t *threadTable) slow(r *taskReader) {
 	n := len(t.list)
 	for k := 0; k < min(n, slowReads); k++ {
 		t.slowTurn++
 		th := &t.list[t.slowTurn%n]
-		if b, errno := r.read(th.tid, "schedstat"); errno == 0 {
-			t.addSchedstat(th, b)
-		}
-		// status is longer than the buffer on machines with very many cores; the
-		// two lines wanted are its last.
-		if b, errno := r.readTail(th.tid, "status"); errno == 0 {
+		// The two lines wanted are the last of a file that is longer than the buffer.
+		if b, errno := r.readInto(th.tid, "status", r.ents[:8<<10]); errno == 0 {
 			if v, ok := number(b, "voluntary_ctxt_switches:"); ok && v >= th.voluntary {
 				t.voluntary += v - th.voluntary
 				th.voluntary = v
@@ -165,11 +188,6 @@ func (t *threadTable) slow(r *taskReader) {
 	}
 }
 
-// readTail reads a file of up to four buffers and returns its last full buffer.
-func (r *taskReader) readTail(tid int32, name string) ([]byte, syscall.Errno) {
-	return r.readInto(tid, name, r.ents[:4096])
-}
-
 func (r *taskReader) readInto(tid int32, name string, buf []byte) ([]byte, syscall.Errno) {
 	p := strconv.AppendInt(r.path[:0], int64(tid), 10)
 	p = append(p, '/')
@@ -180,24 +198,25 @@ func (r *taskReader) readInto(tid int32, name string, buf []byte) ([]byte, sysca
 
 // addSchedstat takes the three numbers of schedstat: time on a core, time
 // waiting for one, both in nanoseconds, and turns.
-func (t *threadTable) addSchedstat(th *thread, b []byte) {
-	_, rest, ok := firstNumber(b)
+func (t *threadTable) addSchedstat(th *thread, b []byte) bool {
+	run, rest, ok := firstNumber(b)
 	if !ok {
-		return
+		return false
 	}
 	wait, rest, ok := firstNumber(rest)
 	if !ok {
-		return
+		return false
 	}
 	slices, _, ok := firstNumber(rest)
 	if !ok {
-		return
+		return false
 	}
 	if wait >= th.delay {
 		t.delay += wait - th.delay
 		th.delay = wait
 	}
-	th.slices = slices
+	th.run, th.slices = run, slices
+	return true
 }
 
 // turns adds up how often the threads of a pool have had a core. It is read
@@ -212,7 +231,13 @@ func (t *threadTable) turns(r *taskReader, pool int32) (sum uint64, ok bool) {
 		if errno != 0 {
 			continue
 		}
-		t.addSchedstat(th, b)
+		run := th.run
+		if !t.addSchedstat(th, b) {
+			continue
+		}
+		if th.run != run {
+			th.quiet = false // its state and CPU time are due again
+		}
 		sum += th.slices
 		ok = true
 	}

@@ -48,18 +48,23 @@ func (f *Follower) begin() error {
 
 func (f *Follower) beginPath() error {
 	st, err := statPath(f.spec.Path)
-	if err != nil {
-		if absent(err) {
-			return nil
-		}
+	if err != nil && !absent(err) {
 		return err
 	}
-	if f.spec.From == Start && !f.spec.Since.IsZero() {
-		for _, s := range f.siblings(f.spec.Path, f.isRotated) {
-			if !s.id.same(st.id) && s.mtime >= f.spec.Since.UnixNano() && !packed(s.path) {
-				f.add(s, old)
-			}
+	// What lies beside it has had its day, and is kept in mind so that it is not
+	// taken later for a file that came and went between two looks.
+	back := f.spec.From == Start && !f.spec.Since.IsZero()
+	for _, s := range f.siblings(f.besides(f.spec.Path), f.isRotated) {
+		switch {
+		case err == nil && s.id.same(st.id):
+		case back && s.mtime >= f.spec.Since.UnixNano() && !packed(s.path):
+			f.add(s, old)
+		default:
+			f.finished(s)
 		}
+	}
+	if err != nil {
+		return nil
 	}
 	p := f.add(found{f.spec.Path, st}, live)
 	if f.spec.From == End {
@@ -88,10 +93,32 @@ func (f *Follower) beginDir() error {
 		case back:
 			f.add(s, old)
 		default:
-			f.remember(&part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat})
+			f.finished(s)
 		}
 	}
 	return err
+}
+
+// finished keeps a file in mind that is not read.
+func (f *Follower) finished(s found) {
+	p := &part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat}
+	if s.id.Birth == 0 && s.size > 0 && p.open() == nil {
+		// Without a birth time its bytes will have to tell that it is the same.
+		if p.attend() == nil {
+			p.sum = checksum(p.tail)
+		}
+		p.close()
+		p.tail = nil
+	}
+	f.remember(p)
+}
+
+// besides is the path with the links of its folder resolved, or as it is.
+func (f *Follower) besides(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return filepath.Join(filepath.Dir(real), filepath.Base(path))
+	}
+	return path
 }
 
 // add makes a part of a file that is not known.
@@ -119,19 +146,13 @@ func (f *Follower) toEnd(p *part, size int64) error {
 		p.close()
 		return err
 	}
-	nl := []byte("\n")
-	switch p.state.Enc {
-	case utf16le:
-		nl = []byte("\n\x00")
-	case utf16be:
-		nl = []byte("\x00\n")
-	}
-	p.state.Cut = !bytes.HasSuffix(p.tail, nl)
+	p.state.Cut = !p.atLineEnd()
 	return nil
 }
 
 // discover finds out which files make the stream by now.
 func (f *Follower) discover() error {
+	f.fresh = stat{}
 	if f.spec.Path == "" {
 		return f.discoverDir()
 	}
@@ -145,6 +166,7 @@ func (f *Follower) discover() error {
 	p := f.livePart()
 	if p != nil && p.id.same(st.id) {
 		p.path = f.spec.Path
+		f.fresh = st
 		return nil
 	}
 	f.lock.Lock()
@@ -156,11 +178,9 @@ func (f *Follower) discover() error {
 // rotated makes s the live file. Files that were live in between are put before
 // it. The caller holds the lock.
 func (f *Follower) rotated(s found) {
-	if len(f.parts) == 0 && len(f.done) == 0 {
-		f.add(s, live)
-		return
+	if len(f.parts) > 0 || f.gone != nil {
+		f.led.Rotations++
 	}
-	f.led.Rotations++
 	was := f.gone // that of the checkpoint, if it is nowhere to be found
 	if n := len(f.parts); n > 0 {
 		was = f.parts[n-1]
@@ -181,11 +201,14 @@ func (f *Follower) rotated(s found) {
 		f.parts = append(f.parts, p)
 		return
 	}
-	if was != nil {
-		for _, m := range f.between(was, s) {
-			f.led.Rotations++
-			f.add(m, old)
+	for _, m := range f.between(was, s) {
+		if p := f.recall(m); p != nil {
+			p.role = old
+			f.parts = append(f.parts, p)
+			continue
 		}
+		f.led.Rotations++
+		f.add(m, old)
 	}
 	f.add(s, live)
 }
@@ -194,47 +217,95 @@ func (f *Follower) rotated(s found) {
 // identity and not shorter than it was. Its place is where we left it; whether
 // the bytes before it are the same is seen when it is read.
 func (f *Follower) recall(s found) *part {
-	i := slices.IndexFunc(f.done, func(p *part) bool { return p.id.same(s.id) })
+	i := f.past(s)
 	if i < 0 {
 		return nil
 	}
 	p := f.done[i]
 	f.done = slices.Delete(f.done, i, i+1)
-	if s.id.Birth == 0 && s.size < p.read {
-		return nil // no birth time to tell: most likely its number was used again
-	}
 	p.path, p.quiet, p.last = s.path, f.now, stat{}
 	return p
 }
 
-// known says whether the file is one of ours.
-func (f *Follower) known(id ident) bool {
-	is := func(p *part) bool { return p.id.same(id) }
-	return slices.ContainsFunc(f.parts, is) || slices.ContainsFunc(f.done, is)
+// known says whether the file is one of ours. An inode number alone is no
+// proof, for a finished file may be gone and its number used again.
+func (f *Follower) known(s found) bool {
+	return f.open(s.id) || f.past(s) >= 0
+}
+
+// past is the index in done of the file that s shows, or -1.
+func (f *Follower) past(s found) int {
+	return slices.IndexFunc(f.done, func(p *part) bool { return p.id.same(s.id) && p.still(s) })
+}
+
+// open says whether the file is one of those being read.
+func (f *Follower) open(id ident) bool {
+	return slices.ContainsFunc(f.parts, func(p *part) bool { return p.id.same(id) })
+}
+
+// placeIn is how far a finished file was read.
+func (f *Follower) placeIn(s found) int64 {
+	if i := f.past(s); i >= 0 {
+		return f.done[i].read
+	}
+	return s.size
+}
+
+// still says whether a finished part is what s shows. With birth times that is
+// certain already; without, the bytes before our place have to be the same.
+func (p *part) still(s found) bool {
+	if s.id.Birth != 0 && p.id.Birth != 0 {
+		return true
+	}
+	if s.size < p.read {
+		return false
+	}
+	if p.sum == 0 {
+		return s.mtime == max(p.last.mtime, p.mtime) // it was empty, or could not be read
+	}
+	q := &part{id: s.id, path: s.path, read: p.read, sum: p.sum}
+	defer q.close()
+	if q.open() != nil {
+		return true
+	}
+	ok, err := q.recognise()
+	return ok || err != nil
 }
 
 // between finds the files that took and lost the name after was and before
-// now. Where the names tell that one is missing, that is a gap.
+// now. Where the names tell that one is missing, that is a gap. was is nil when
+// now is the first that we see under the name.
 func (f *Follower) between(was *part, now found) []found {
 	dir := f.resolvedDir(now.path)
-	if was.dir != dir || dir == "" {
+	if dir == "" || was != nil && was.dir != dir {
 		return nil // a link moved on: what lies beside its new end is not ours
 	}
 	var mid []found
-	steps, packs := 0, 0
+	steps, packs, own := 0, 0, false
+	first := was == nil
+	if first {
+		was = &part{} // whatever was not there at the first look is younger
+	}
 	mark := stat{id: was.id, mtime: max(was.last.mtime, was.mtime)}
 	for _, s := range f.siblings(filepath.Join(dir, filepath.Base(now.path)), f.isRotated) {
 		switch {
-		case s.id.same(was.id):
+		case s.id.same(was.id) && (was.file != nil || was.still(s)):
 			steps = number(filepath.Base(s.path))
-		case s.id.same(now.id) || f.known(s.id):
-		case s.stat.before(mark) || s.id.Birth > now.id.Birth:
-			// An earlier rotation, or made since the name was taken.
+		case s.id.same(now.id) || f.open(s.id):
+		case f.known(s):
+			if s.size > f.placeIn(s) {
+				mid = append(mid, s) // late lines in a file that we had finished with
+			}
+		case s.stat.before(mark) && !packedName(s.path):
+			// An earlier rotation.
 		case packed(s.path):
+			// It keeps the time of what it holds, but not the birth.
 			if s.id.Birth == 0 || s.id.Birth >= mark.mtime {
 				packs++
+				own = own || mayHold(s.path, was)
 			}
-		case f.copyOf(s, was):
+		case s.id.Birth > now.id.Birth || f.copyOf(s, was):
+			// Made since the name was taken, or by a backup.
 		default:
 			mid = append(mid, s)
 		}
@@ -245,12 +316,13 @@ func (f *Follower) between(was *part, now found) []found {
 		}
 		return 1
 	})
-	st, err := statFile0(was)
+	st, err := was.statOpen()
 	switch {
+	case first && packs == 0:
 	case err != nil || st.links == 0:
 		// Deleted, or packed and deleted. One new packed file is the old one's
 		// own; none, and nobody can say how often the name changed hands.
-		if packs != 1 || len(mid) > 0 {
+		if packs != 1 || !own || len(mid) > 0 {
 			f.split.gap(GapRotated)
 		}
 	case packs > 0 || steps > len(mid)+1:
@@ -259,7 +331,8 @@ func (f *Follower) between(was *part, now found) []found {
 	return mid
 }
 
-func statFile0(p *part) (stat, error) {
+// statOpen is statFile of a part that may not be open.
+func (p *part) statOpen() (stat, error) {
 	if p.file == nil {
 		return stat{}, os.ErrClosed
 	}
@@ -278,7 +351,7 @@ func (f *Follower) resolvedDir(path string) string {
 // copyOf says whether s holds the same bytes as our part, as far as both go: a
 // copy that a backup or copytruncate made, and no part of the stream.
 func (f *Follower) copyOf(s found, p *part) bool {
-	if p.file == nil || s.size == 0 || p.read == 0 {
+	if s.size == 0 || p.read == 0 {
 		return false
 	}
 	file, err := openFile(s.path)
@@ -295,6 +368,12 @@ func (f *Follower) copyOf(s found, p *part) bool {
 	if end == p.read && len(p.tail) == int(w) {
 		return bytes.Equal(a, p.tail)
 	}
+	if end == p.read && p.sum != 0 {
+		return checksum(a) == p.sum
+	}
+	if p.file == nil {
+		return false
+	}
 	if _, err := p.file.ReadAt(b, end-w); err != nil {
 		return false
 	}
@@ -307,11 +386,12 @@ func (f *Follower) findCopies(p *part) []*part {
 	if p.read == 0 || len(p.tail) == 0 && p.sum == 0 {
 		return nil
 	}
-	dir := f.resolvedDir(p.path)
+	dir := cmp.Or(f.resolvedDir(p.path), p.dir)
 	if dir == "" {
 		return nil
 	}
-	all := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
+	base := filepath.Base(cmp.Or(f.spec.Path, p.path))
+	all := f.siblings(filepath.Join(dir, base), f.isCopy)
 	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(b.mtime, a.mtime) })
 	var first *part
 	var at found
@@ -319,10 +399,10 @@ func (f *Follower) findCopies(p *part) []*part {
 		if s.id.same(p.id) || s.size < p.read || packed(s.path) {
 			continue
 		}
-		if slices.ContainsFunc(f.parts, func(q *part) bool { return q.id.same(s.id) }) {
+		if slices.ContainsFunc(f.parts, func(q *part) bool { return q.file != nil && q.id.same(s.id) }) {
 			continue
 		}
-		c := &part{id: s.id, path: s.path, role: dead, read: p.read, tail: p.tail, sum: p.sum, last: s.stat, quiet: f.now}
+		c := &part{id: s.id, path: s.path, dir: dir, role: dead, read: p.read, tail: p.tail, sum: p.sum, last: s.stat, quiet: f.now}
 		c.state.Begun = true
 		if c.open() != nil {
 			continue
@@ -341,13 +421,17 @@ func (f *Follower) findCopies(p *part) []*part {
 		return nil
 	}
 	out := []*part{first}
+	if st, err := statPath(p.path); err != nil || !st.id.same(p.id) {
+		return out // it has lost its name since: what is younger was found by that
+	}
+	// Copies of later generations, if there were several truncations.
 	slices.Reverse(all) // oldest first
 	for _, s := range all {
-		if s.id.same(p.id) || s.id.same(at.id) || packed(s.path) || !f.isRotatedName(s.path, p.path) {
+		if s.id.same(p.id) || s.id.same(at.id) || packed(s.path) || !f.isRotated(filepath.Base(s.path), base) {
 			continue
 		}
-		if at.id.Birth != 0 && s.id.Birth > at.id.Birth && !f.known(s.id) {
-			out = append(out, &part{id: s.id, path: s.path, role: dead, quiet: f.now, state: lineState{Enc: f.encoding()}})
+		if at.id.Birth != 0 && s.id.Birth > at.id.Birth && !f.known(s) {
+			out = append(out, &part{id: s.id, path: s.path, dir: dir, role: dead, quiet: f.now, state: lineState{Enc: f.encoding()}})
 		}
 	}
 	return out
@@ -396,7 +480,7 @@ func (f *Follower) meet(s found) {
 		f.parts[i].path = s.path
 		return
 	}
-	if i := slices.IndexFunc(f.done, func(p *part) bool { return p.id.same(s.id) }); i >= 0 {
+	if i := f.past(s); i >= 0 {
 		p := f.done[i]
 		p.path = s.path
 		if s.size == p.read && (s.mtime == p.last.mtime || s.size == 0) {
@@ -421,7 +505,7 @@ func (f *Follower) meet(s found) {
 		return
 	}
 	if f.restored && f.earlier(s) {
-		f.remember(&part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat})
+		f.finished(s)
 		return
 	}
 	if len(f.parts)+len(f.done) > 0 {
@@ -520,17 +604,29 @@ func (f *Follower) locate() {
 			kept = append(kept, p)
 			continue
 		}
+		// Perhaps its bytes are elsewhere: copied and truncated and renamed and
+		// removed, all while nobody looked.
+		copies := f.findCopies(p)
 		f.lock.Lock()
-		f.lose(p, GapGone)
+		if len(copies) > 0 {
+			f.inherit(copies[0], p)
+			f.led.Gaps[GapGone]++
+			kept = append(kept, copies...)
+		} else {
+			f.lose(p, GapGone)
+			f.gone = p
+		}
 		f.lock.Unlock()
-		f.gone = p
 	}
 	f.parts = kept
 }
 
 func (f *Follower) refind(p *part) bool {
 	p.quiet = f.now
-	if st, err := statPath(p.path); err == nil && st.id.same(p.id) {
+	if p.role != live && p.id.Birth == 0 && p.sum == 0 {
+		return false // nothing was read of it and nothing can tell it from another
+	}
+	if st, err := statPath(p.path); err == nil && st.id.same(p.id) && p.still(found{p.path, st}) && !packed(p.path) {
 		f.reopen(p)
 		return true
 	}
@@ -542,11 +638,8 @@ func (f *Follower) refind(p *part) bool {
 	}
 	all := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
 	for _, s := range all {
-		if s.id.same(p.id) {
+		if s.id.same(p.id) && p.still(s) && !packed(s.path) {
 			p.path = s.path
-			if p.role == live {
-				p.role = old
-			}
 			f.reopen(p)
 			return true
 		}
@@ -561,8 +654,4 @@ func (f *Follower) reopen(p *part) {
 		return
 	}
 	p.fresh = true
-}
-
-func (f *Follower) isRotatedName(path, live string) bool {
-	return f.isRotated(filepath.Base(path), filepath.Base(live))
 }

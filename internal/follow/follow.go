@@ -127,6 +127,8 @@ const (
 	rescan = 5 * time.Second
 	// maxLook bounds what one Look reads, so that the loop keeps its budget.
 	maxLook = 4 << 20
+	// stormHold is how long storm mode is shown at least: a scrape is to see it.
+	stormHold = 15 * time.Second
 	// maxDone is how many finished files are remembered.
 	maxDone = 4096
 )
@@ -169,7 +171,10 @@ type Follower struct {
 	restored  bool
 	backlog   int64 // written at the first look; caught up when so much is consumed
 	caughtUp  bool
+	continued bool      // the state that was loaded had caught up once
+	fresh     stat      // what the look at the name told of the live file
 	marks     []mark    // when how much was written, for the lag in seconds
+	stormAt   time.Time // of the last skip
 	now       time.Time // of the look that is under way
 	lastLine  time.Time
 	buf       *buffer
@@ -215,6 +220,10 @@ func (f *Follower) Ledger() Ledger { return f.led }
 // CaughtUp says whether what was there at the start has been read. It stays
 // true from then on. The caller holds Spec.Lock.
 func (f *Follower) CaughtUp() bool { return f.caughtUp }
+
+// Continued says that the stream goes on from a saved state which had caught
+// up once: its figures have been published before.
+func (f *Follower) Continued() bool { return f.continued }
 
 // Close lets go of all files. What Save returns stays valid.
 func (f *Follower) Close() {

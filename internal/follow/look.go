@@ -105,10 +105,13 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 			f.blind(p, nil)
 		}
 	}
-	st, err := statFile(p.file)
-	if err != nil {
-		p.stuck = true
-		return 0, err
+	st := f.fresh
+	if p.role != live || !st.regular || st.id != p.id {
+		var err error
+		if st, err = statFile(p.file); err != nil {
+			p.stuck = true
+			return 0, err
+		}
 	}
 	changed := st.mtime != p.last.mtime || st.ctime != p.last.ctime || st.size != p.last.size
 	p.last = st
@@ -145,10 +148,19 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 		p.seen = st.size
 		f.lock.Unlock()
 	}
-	if f.skip(p) {
+	if drop := f.excess(p); drop > 0 {
+		// Skipping moves our place, and with it the bytes by which a truncation
+		// would be seen: look first.
+		if same, err := p.intact(); err != nil || !same {
+			return 0, cmp.Or(err, errTruncated)
+		}
+		f.skip(p, drop)
 		if err := p.attend(); err != nil {
 			return 0, errTruncated
 		}
+		f.lock.Lock()
+		p.state.Cut = !p.atLineEnd()
+		f.lock.Unlock()
 	}
 	if left <= 0 {
 		return 0, nil
@@ -295,16 +307,7 @@ func (f *Follower) truncated(i int) {
 	defer f.lock.Unlock()
 	f.led.Truncations++
 	if len(copies) > 0 {
-		c := copies[0]
-		c.kept, c.read, c.half, c.carry = p.kept, p.read, p.half, p.carry
-		c.state, c.seen = p.state, p.seen
-		if size := c.last.size; size < p.seen {
-			f.led.Lost += p.seen - size
-			c.seen = size
-		}
-		if c.rewind() != nil {
-			c.stuck = true // it was readable a moment ago; what it holds is counted as lost
-		}
+		f.inherit(copies[0], p)
 		f.led.Gaps[GapTruncated]++
 		f.parts = slices.Insert(f.parts, i, copies...)
 	} else {
@@ -315,6 +318,20 @@ func (f *Follower) truncated(i int) {
 	p.half, p.tail, p.carry, p.sum = nil, nil, 0, 0
 	p.state = lineState{Enc: f.encoding()}
 	p.quiet = f.now
+}
+
+// inherit gives a copy the place and the account of the part whose bytes it
+// holds. The caller holds the lock.
+func (f *Follower) inherit(c, p *part) {
+	c.kept, c.read, c.half, c.carry = p.kept, p.read, p.half, p.carry
+	c.state, c.seen = p.state, p.seen
+	if size := c.last.size; size < p.seen {
+		f.led.Lost += p.seen - size
+		c.seen = size
+	}
+	if c.rewind() != nil {
+		c.stuck = true // it was readable a moment ago; what it holds is counted as lost
+	}
 }
 
 func (f *Follower) encoding() encoding {
@@ -333,12 +350,12 @@ func (f *Follower) unread() int64 {
 	return n
 }
 
-// skip drops whole blocks of a part when reading has fallen behind its limits,
-// and says whether it did. It goes back to half the limit at once, so that
+// excess is how many bytes of a part are to be skipped because reading has
+// fallen behind its limits. It goes back to half the limit at once, so that
 // there is one large gap rather than many small ones.
-func (f *Follower) skip(p *part) bool {
+func (f *Follower) excess(p *part) int64 {
 	if !f.caughtUp && f.led.Written <= f.backlog {
-		return false // the backlog of the start is read whole
+		return 0 // the backlog of the start is read whole
 	}
 	behind := f.unread()
 	consumed := f.led.Written - behind
@@ -360,19 +377,24 @@ func (f *Follower) skip(p *part) bool {
 	if drop < p.seen-p.read {
 		drop -= drop % blockSize
 	}
-	if drop <= 0 {
-		return false
+	return max(drop, 0)
+}
+
+// skip drops so many bytes.
+func (f *Follower) skip(p *part, drop int64) {
+	if to, ok := nextData(p.file, p.read); ok && len(p.half) == 0 {
+		// What looks like a flood is a hole, which costs nothing.
+		f.jump(p, min(to, p.seen))
+		return
 	}
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	f.led.Storm = true
+	f.led.Storm, f.stormAt = true, f.now
 	f.led.Skipped += p.read + drop - p.kept + int64(p.carry)
 	p.read += drop
 	p.kept = p.read
 	p.half, p.carry = nil, 0
-	p.state.Cut, p.state.Begun = true, p.state.Begun || p.read > 0
 	f.split.gap(GapSkipped)
-	return true
 }
 
 // since is when the byte behind the first n was first seen.
@@ -416,7 +438,7 @@ func (f *Follower) account() {
 			l.LagSeconds = f.now.Sub(at).Seconds()
 		}
 	}
-	if l.Storm && unread <= f.spec.LagBytes/4 && time.Duration(l.LagSeconds*1e9) <= f.spec.LagAge/4 {
+	if l.Storm && f.now.Sub(f.stormAt) >= stormHold && unread <= f.spec.LagBytes/4 && time.Duration(l.LagSeconds*1e9) <= f.spec.LagAge/4 {
 		l.Storm = false
 	}
 	if !f.caughtUp && f.begun && consumed >= f.backlog {

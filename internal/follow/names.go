@@ -2,6 +2,7 @@ package follow
 
 import (
 	"bytes"
+	"encoding/binary"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -106,4 +107,31 @@ func packed(path string) bool {
 		}
 	}
 	return false
+}
+
+// mayHold says whether a packed file may be the one that our part was packed
+// into. gzip ends with the length of what it holds; of other formats we don't
+// know better.
+func mayHold(path string, p *part) bool {
+	st, err := p.statOpen()
+	if err != nil || st.size == 0 {
+		return false
+	}
+	file, err := openFile(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var b [4]byte
+	if n, _ := file.ReadAt(b[:2], 0); n < 2 || b[0] != 0x1f || b[1] != 0x8b {
+		return true
+	}
+	z, err := statFile(file)
+	if err != nil || z.size < 18 {
+		return false
+	}
+	if _, err := file.ReadAt(b[:], z.size-4); err != nil {
+		return false
+	}
+	return binary.LittleEndian.Uint32(b[:]) == uint32(st.size)
 }

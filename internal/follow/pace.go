@@ -115,7 +115,14 @@ func (f *Follower) Run(ctx context.Context, p *Pacer, report func(error)) {
 		if delay <= 0 {
 			continue
 		}
-		timer.Reset(delay)
+		// All followers of the process wake at the same moments: one waking of
+		// the process for two hundred quiet files costs a fifth of two hundred.
+		now := time.Now()
+		next := now.Add(delay)
+		if at := next.Truncate(busyPoll); at.After(now) {
+			next = at
+		}
+		timer.Reset(next.Sub(now))
 		select {
 		case <-ctx.Done():
 			return

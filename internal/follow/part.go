@@ -117,6 +117,18 @@ func (p *part) attend() error {
 	return nil
 }
 
+// atLineEnd says whether a line begins at our place.
+func (p *part) atLineEnd() bool {
+	nl := "\n"
+	switch p.state.Enc {
+	case utf16le:
+		nl = "\n\x00"
+	case utf16be:
+		nl = "\x00\n"
+	}
+	return p.read == 0 || bytes.HasSuffix(p.tail, []byte(nl)) || bytes.HasSuffix(p.tail, []byte{0, 0, 0, 0})
+}
+
 // recognise is attend for a file that was just opened, and says whether the
 // bytes before our place are those that we read. A file that is too short for
 // our place is not it.
@@ -292,6 +304,7 @@ func (f *Follower) jump(p *part, to int64) {
 	if to <= p.read {
 		return
 	}
+	f.split.tellHole(&p.state)
 	f.led.Skipped += to - p.read
 	p.read, p.kept = to, to
 }

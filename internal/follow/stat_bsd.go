@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-func statPath(path string) (stat, error) {
+func sysStatPath(path string) (stat, error) {
 	var x syscall.Stat_t
 	if err := syscall.Stat(path, &x); err != nil {
 		return stat{}, &os.PathError{Op: "stat", Path: path, Err: err}
@@ -15,7 +15,7 @@ func statPath(path string) (stat, error) {
 	return fromStat(&x), nil
 }
 
-func statFile(f *os.File) (stat, error) {
+func sysStatFile(f *os.File) (stat, error) {
 	var x syscall.Stat_t
 	if err := syscall.Fstat(int(f.Fd()), &x); err != nil {
 		return stat{}, &os.PathError{Op: "stat", Path: f.Name(), Err: err}

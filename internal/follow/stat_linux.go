@@ -8,10 +8,10 @@ import (
 
 const statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME
 
-// statPath looks at what the path leads to, links followed. statx is the one
+// sysStatPath looks at what the path leads to, links followed. statx is the one
 // call that also tells the birth time, which is what makes a reused inode
 // number visible.
-func statPath(path string) (stat, error) {
+func sysStatPath(path string) (stat, error) {
 	var x unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, path, 0, statMask, &x); err != nil {
 		return stat{}, &os.PathError{Op: "stat", Path: path, Err: err}
@@ -19,8 +19,8 @@ func statPath(path string) (stat, error) {
 	return fromStatx(&x), nil
 }
 
-// statFile looks at an open file.
-func statFile(f *os.File) (stat, error) {
+// sysStatFile looks at an open file.
+func sysStatFile(f *os.File) (stat, error) {
 	var x unix.Statx_t
 	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, statMask, &x); err != nil {
 		return stat{}, &os.PathError{Op: "stat", Path: f.Name(), Err: err}

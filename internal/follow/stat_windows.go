@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// statPath opens the path for a moment, with no right but to look at its
+// sysStatPath opens the path for a moment, with no right but to look at its
 // attributes and with every right left to others, since only a handle tells a
 // file's identity there.
-func statPath(path string) (stat, error) {
+func sysStatPath(path string) (stat, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
 		return stat{}, &os.PathError{Op: "stat", Path: path, Err: err}
@@ -24,7 +24,7 @@ func statPath(path string) (stat, error) {
 	return statHandle(h, path)
 }
 
-func statFile(f *os.File) (stat, error) { return statHandle(windows.Handle(f.Fd()), f.Name()) }
+func sysStatFile(f *os.File) (stat, error) { return statHandle(windows.Handle(f.Fd()), f.Name()) }
 
 func statHandle(h windows.Handle, path string) (stat, error) {
 	var x windows.ByHandleFileInformation

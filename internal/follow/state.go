@@ -12,6 +12,7 @@ import (
 type savedStream struct {
 	Parts    []savedPart `json:"parts"`
 	Done     []savedPart `json:"done,omitempty"`
+	Gone     *savedPart  `json:"gone,omitempty"`
 	Ledger   savedLedger `json:"ledger"`
 	CaughtUp bool        `json:"caught_up,omitempty"`
 }
@@ -49,7 +50,7 @@ const keepDone = 64
 // one truth.
 func (f *Follower) Save() ([]byte, error) {
 	l := &f.led
-	out := savedStream{CaughtUp: f.caughtUp, Parts: []savedPart{}, Ledger: savedLedger{
+	out := savedStream{CaughtUp: f.caughtUp || f.continued, Parts: []savedPart{}, Ledger: savedLedger{
 		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost,
 		Rotations: l.Rotations, Truncations: l.Truncations, Lines: l.Lines}}
 	for r, n := range l.Gaps {
@@ -66,6 +67,10 @@ func (f *Follower) Save() ([]byte, error) {
 	for _, p := range f.done[max(0, len(f.done)-keepDone):] {
 		s := p.save()
 		out.Done = append(out.Done, s)
+	}
+	if f.gone != nil {
+		s := f.gone.save()
+		out.Gone = &s
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
@@ -107,6 +112,14 @@ func (f *Follower) Load(state []byte) error {
 		}
 		done = append(done, p)
 	}
+	var gone *part
+	if in.Gone != nil {
+		p, err := in.Gone.part()
+		if err != nil {
+			return fmt.Errorf("load place in %s: %w", f.spec.Name, err)
+		}
+		gone = p
+	}
 	l := in.Ledger
 	for _, n := range []int64{l.Written, l.Read, l.Skipped, l.Lost, l.Rotations, l.Truncations, l.Lines} {
 		if n < 0 {
@@ -116,7 +129,7 @@ func (f *Follower) Load(state []byte) error {
 	if l.Written-l.Read-l.Skipped-l.Lost != pending {
 		return fmt.Errorf("load place in %s: the ledger does not add up", f.spec.Name)
 	}
-	f.parts, f.done, f.restored = parts, done, true
+	f.parts, f.done, f.gone, f.restored, f.continued = parts, done, gone, true, in.CaughtUp
 	f.led.Written, f.led.Read, f.led.Skipped, f.led.Lost = l.Written, l.Read, l.Skipped, l.Lost
 	f.led.Rotations, f.led.Truncations, f.led.Lines = l.Rotations, l.Truncations, l.Lines
 	for r, name := range gapNames {

@@ -29,6 +29,7 @@ type seen struct {
 	listeners        []listener
 	listenersDenied  bool
 	maxFiles         int // soft limit of descriptors, 0 when not known
+	maxThreads       int // soft limit of the user's threads, 0 when not known or not in force
 	perf             perfSeen
 	w                *world
 }
@@ -186,6 +187,9 @@ func (b *builder) rights() {
 	if b.fdsDenied {
 		b.blind("target", "no_permission", "CAP_SYS_PTRACE, or the user of the process", "the descriptors of process %d can't be read: its log files and ports are taken from its settings alone", b.pid)
 	}
+	if b.cwd == "" {
+		b.blind("target", "no_permission", "CAP_SYS_PTRACE, or the user of the process", "the working directory of process %d can't be read: relative paths in its options can't be resolved", b.pid)
+	}
 	if b.listenersDenied {
 		b.blind("target", "no_permission", "CAP_SYS_PTRACE", "the sockets of process %d's network namespace can't be read", b.pid)
 	}
@@ -257,6 +261,9 @@ func (b *builder) abs(p string) string {
 		return ""
 	}
 	if !path.IsAbs(p) {
+		if b.cwd == "" {
+			return "" // unknown, for lack of rights: better nothing than some other file
+		}
 		p = path.Join(b.cwd, p)
 	}
 	return path.Clean(p)

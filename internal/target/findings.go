@@ -2,6 +2,8 @@ package target
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -30,8 +32,18 @@ func (b *builder) findings() {
 		if x, ok := bounded[c.Executor]; ok && strings.HasSuffix(c.Protocol, "nio2") {
 			b.find("nio2_bounded_executor", "the connector on port %d is NIO2 on the executor %q with maxQueueSize=%d: when that queue is full, NIO2 loses events, rejected clients hang and the connector may stop for good; use NIO, or an unbounded queue", c.Port, x.Name, x.MaxQueueSize)
 		}
-		if c.MaxConnections > 0 && c.AcceptCount > 0 && b.maxFiles > 0 && c.MaxConnections > b.maxFiles {
-			b.find("max_connections_above_descriptors", "the connector on port %d allows %d connections, the process %d descriptors", c.Port, c.MaxConnections, b.maxFiles)
+		if c.MaxConnections > 0 && b.maxFiles > 0 && c.MaxConnections > b.maxFiles {
+			b.find("max_connections_above_descriptors", "the connector on port %d allows %d connections, but the process has %d descriptors: accepting will fail with \"Too many open files\" before the limit is reached", c.Port, c.MaxConnections, b.maxFiles)
+		}
+	}
+	limits := t.PoolLimits()
+	for _, prefix := range slices.Sorted(maps.Keys(limits)) {
+		n := limits[prefix]
+		if b.maxThreads > 0 && n > b.maxThreads {
+			b.find("max_threads_above_limit", "the pool %q may grow to %d threads, but the user of the process may have %d in all (ulimit -u): the JVM will fail with \"unable to create native thread\"", prefix, n, b.maxThreads)
+		}
+		if b.maxFiles > 0 && n > b.maxFiles {
+			b.find("max_threads_above_descriptors", "the pool %q may grow to %d threads, but the process has %d descriptors, and each request needs one", prefix, n, b.maxFiles)
 		}
 	}
 	for _, a := range t.AccessLogs {
@@ -56,7 +68,7 @@ func pool(name string) string { return fmt.Sprintf("the pool %q", name) }
 func withoutDuration(a AccessLog, v tomcatVersion) string {
 	switch a.Format {
 	case "jetty-ncsa":
-		return fmt.Sprintf("the request log %s has no duration: add <Set name=\"logLatency\">true</Set> to it in jetty-requestlog.xml", a.Name)
+		return fmt.Sprintf("the request log %s has no duration: set jetty.requestlog.loglatency=true in start.ini", a.Name)
 	case "jetty":
 		return fmt.Sprintf("the request log %s has no duration: set jetty.requestlog.formatString=%s %%D in start.ini", a.Name, a.Pattern)
 	case "w3c":

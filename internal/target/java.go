@@ -29,6 +29,12 @@ var withValue = map[string]bool{
 	"-m": true, "--module": true, "--source": true,
 }
 
+// jsvcWithValue are those of Apache's jsvc, which starts Tomcat as a daemon.
+var jsvcWithValue = map[string]bool{
+	"-jvm": true, "-home": true, "-java-home": true, "-user": true, "-outfile": true, "-errfile": true,
+	"-pidfile": true, "-wait": true, "-procname": true, "-cwd": true, "-umask": true,
+}
+
 // parseCommand reads the arguments of a java launcher, args[0] being the
 // program. jsvc and other launchers of their own look alike enough: an option
 // they alone have is taken for a flag and does no harm.
@@ -37,6 +43,7 @@ func parseCommand(args []string) jvmOptions {
 	if len(args) == 0 {
 		return o
 	}
+	jsvc := strings.Contains(path.Base(args[0]), "jsvc")
 	for i := 1; i < len(args); i++ {
 		a := args[i]
 		switch {
@@ -52,6 +59,8 @@ func parseCommand(args []string) jvmOptions {
 			o.setModule(a[len("--module="):])
 			o.args = args[i+1:]
 			return o
+		case jsvc && jsvcWithValue[a]:
+			i++
 		case withValue[a]:
 			if i+1 < len(args) {
 				if i++; a == "-cp" || a == "-classpath" || a == "--class-path" {

@@ -158,8 +158,14 @@ func (j *jettySettings) pool(files []*element) Executor {
 						x.Name, x.NamePrefix = v, v+"-"
 					}
 				}
-				if strings.Contains(s.attr["class"], "BlockingQueue") {
-					s.each("Arg", func(a *element) { x.MaxQueueSize = number(j.value(a), x.MaxQueueSize) })
+				if s.name == "New" && strings.HasSuffix(s.attr["class"], "Queue") {
+					// BlockingArrayQueue(capacity) or (capacity, growBy, max); with two
+					// arguments it grows without end.
+					var args []string
+					s.each("Arg", func(a *element) { args = append(args, j.value(a)) })
+					if n := len(args); n == 1 || n == 3 {
+						x.MaxQueueSize = number(args[n-1], x.MaxQueueSize)
+					}
 				}
 				return true
 			})
@@ -240,6 +246,13 @@ func (j *jettySettings) requestLogs(files []*element, base string, v tomcatVersi
 		a := AccessLog{Format: "jetty", Pattern: j.get("jetty.requestlog.formatString", "jetty.customrequestlog.formatString"), Scope: "engine", Rotatable: true}
 		if v.major == 9 && !j.modules["customrequestlog"] && a.Pattern == "" {
 			a.Format = "jetty-ncsa"
+			var flags []string
+			for _, f := range []string{"extended", "latency", "cookies"} {
+				if j.get("jetty.requestlog."+f, "jetty.requestlog.log"+f) == "true" {
+					flags = append(flags, f)
+				}
+			}
+			a.Pattern = strings.Join(flags, " ")
 		}
 		if a.Format == "jetty" {
 			a.Pattern = cmpOr(a.Pattern, jettyExtended)
@@ -289,7 +302,8 @@ func (j *jettySettings) requestLog(e *element, base string) (AccessLog, bool) {
 		if name == "" && len(args) > 0 {
 			name = j.value(args[0])
 		}
-		a.Pattern = strings.Join(flags, " ") // the parser's word for its columns
+		// This log has no pattern, but switches: extended, latency, cookies.
+		a.Pattern = strings.Join(flags, " ")
 	}
 	if name == "" {
 		return a, false

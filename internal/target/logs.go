@@ -36,6 +36,10 @@ func (b *builder) take(f LogFile) (open string, any bool) {
 
 func (b *builder) gcLogs() {
 	for _, g := range gcOptions(b.o, b.t.JDK.Major) {
+		if b.cwd == "" && !path.IsAbs(g.template) {
+			b.blind("gclog", "no_permission", "CAP_SYS_PTRACE, or the user of the process", "the GC log %s is relative to a working directory that can't be read", clean(g.template, 200))
+			continue
+		}
 		f, re := g.file(b.cwd, b.nspid)
 		from := g.flag
 		open := ""
@@ -73,7 +77,7 @@ func (b *builder) gcLogs() {
 			b.learn("gc_logs", "the GC log "+d.path, "an open file of that name; no option was seen")
 		}
 	}
-	if len(b.t.GCLogs) == 0 {
+	if len(b.t.GCLogs) == 0 && !slices.ContainsFunc(b.t.Blind, func(x Blind) bool { return x.Source == "gclog" }) {
 		b.blind("gclog", "not_enabled", "-Xlog:gc*:file=… or -Xloggc:…", "the JVM writes no GC log")
 	}
 }
@@ -142,11 +146,13 @@ func (b *builder) outputs() {
 			return
 		}
 	}
-	if len(b.fds) == 0 {
+	if len(b.fds) == 0 && !b.fdsDenied {
 		return
 	}
 	what := "not open"
 	switch {
+	case b.fdsDenied:
+		what = "not visible for lack of rights"
 	case strings.HasPrefix(elsewhere, "pipe:"):
 		what = "a pipe, whose lines belong to its reader"
 	case strings.HasPrefix(elsewhere, "socket:"):
@@ -156,18 +162,21 @@ func (b *builder) outputs() {
 	case elsewhere != "":
 		what = clean(elsewhere, 80)
 	}
-	reason := "stdout_is_pipe"
-	if elsewhere == "/dev/null" {
+	reason, needs := "stdout_is_pipe", ""
+	switch {
+	case b.fdsDenied:
+		reason, needs = "no_permission", "CAP_SYS_PTRACE, or the user of the process"
+	case elsewhere == "/dev/null":
 		reason = "stdout_is_null"
 	}
 	for i := range b.t.AppLogs {
 		if b.t.AppLogs[i].Role == "copy" {
 			b.t.AppLogs[i].Role, b.t.AppLogs[i].Incomplete = "primary", true
-			b.blind("applog", reason, "", "standard output is %s: %s is read instead, in which raw lines of the JVM and of programs may be missing", what, b.t.AppLogs[i].Name)
+			b.blind("applog", reason, needs, "standard output is %s: %s is read instead, in which raw lines of the JVM and of programs may be missing", what, b.t.AppLogs[i].Name)
 			return
 		}
 	}
-	b.blind("applog", reason, "", "standard output is %s, and no log of the server's own stands in for it", what)
+	b.blind("applog", reason, needs, "standard output is %s, and no log of the server's own stands in for it", what)
 }
 
 func roleOrder(a AppLog) int {
@@ -194,6 +203,7 @@ func (b *builder) openLogs() {
 		b.take(b.t.AppLogs[i].LogFile)
 	}
 	left := 0
+	primary := slices.ContainsFunc(b.t.AppLogs, func(a AppLog) bool { return a.Role == "primary" })
 	for _, d := range b.fds {
 		if d.number <= 2 || !d.writes || d.deleted || b.taken[d.path] || !(d.regular || d.unknown) || !looksLikeLog(d.path) {
 			continue
@@ -214,13 +224,21 @@ func (b *builder) openLogs() {
 			b.learn("access_logs", "the access log "+d.path, "an open file; no setting names it, so its pattern is not known")
 			continue
 		}
-		b.t.AppLogs = append(b.t.AppLogs, AppLog{LogFile: f, Role: "own"})
+		a := AppLog{LogFile: f, Role: "own"}
+		if b.t.Kind == Jetty && !primary && jettyConsole.MatchString(f.Name) {
+			// The module console-capture writes standard output there from within
+			// Java; what the JVM itself prints is not in it.
+			a.Role, a.Incomplete, primary = "primary", true, true
+		}
+		b.t.AppLogs = append(b.t.AppLogs, a)
 		b.learn("app_logs", "the log "+d.path, "an open file")
 	}
 	if left > 0 {
 		b.blind("applog", "too_many_logs", "", "%d more log files are open than the %d that are followed", left, maxLogs)
 	}
 }
+
+var jettyConsole = regexp.MustCompile(`(?i)(?:^|[._\-])(?:jetty|stderrout)\.log$`)
 
 // observedFile makes a stream of one file that was seen: a date in its name
 // makes its successors part of it.

@@ -15,7 +15,7 @@ var (
 	info = &metric.Family{
 		Name: "target_info", Kind: metric.Gauge, Source: "/proc, settings files, hsperfdata",
 		Help:   "What the server is: its kind, its version, its Java, its base folder. Always 1.",
-		Labels: []string{"kind", "version", "jdk", "jdk_vendor", "vm", "base", "pid"},
+		Labels: []string{"kind", "version", "jdk", "jdk_vendor", "vm", "base"},
 	}
 	restarts = &metric.Family{
 		Name: "target_restarts_total", Kind: metric.Counter, Source: "/proc/PID/stat",
@@ -31,20 +31,10 @@ var (
 		Help:   "A connector of the server as its settings have it. Always 1.",
 		Labels: []string{"port", "protocol", "executor", "address", "tls"},
 	}
-	maxConns = &metric.Family{
-		Name: "connector_max_connections", Kind: metric.Gauge, Source: "server.xml",
-		Help:   "How many connections the connector takes at once before it stops accepting. Absent where there is no limit.",
-		Labels: []string{"port"},
-	}
-	acceptCount = &metric.Family{
-		Name: "connector_accept_count", Kind: metric.Gauge, Source: "server.xml",
-		Help:   "How many connections may wait in the accept queue, as configured; the kernel may cut it to net.core.somaxconn.",
-		Labels: []string{"port"},
-	}
 )
 
 // Metrics are all families of discovery.
-var Metrics = []*metric.Family{up, info, restarts, findings, connectorInfo, maxConns, acceptCount}
+var Metrics = []*metric.Family{up, info, restarts, findings, connectorInfo}
 
 // WriteTo puts a target's figures into its Set. The caller holds the lock, and
 // calls Begin before and Sweep after it when the Set holds nothing else.
@@ -56,7 +46,7 @@ func (e *Entry) WriteTo(s *metric.Set) {
 	}
 	t := e.Target
 	s.Gauge(up).Set(1)
-	s.Gauge(info, string(t.Kind), t.Version, t.JDK.Version, t.JDK.Vendor, t.JDK.VM, clean(t.Base, 200), strconv.Itoa(t.Process.PID)).Set(1)
+	s.Gauge(info, string(t.Kind), t.Version, t.JDK.Version, t.JDK.Vendor, t.JDK.VM, clean(t.Base, 200)).Set(1)
 	for _, f := range t.Findings {
 		s.Gauge(findings, f.ID).Set(1)
 	}
@@ -64,12 +54,6 @@ func (e *Entry) WriteTo(s *metric.Set) {
 		port := strconv.Itoa(c.Port)
 		if t.Kind == Tomcat {
 			s.Gauge(connectorInfo, port, c.Protocol, clean(c.Executor, 80), clean(c.Address, 80), strconv.FormatBool(c.TLS)).Set(1)
-		}
-		if c.MaxConnections > 0 {
-			s.Gauge(maxConns, port).Set(float64(c.MaxConnections))
-		}
-		if c.AcceptCount > 0 {
-			s.Gauge(acceptCount, port).Set(float64(c.AcceptCount))
 		}
 	}
 }

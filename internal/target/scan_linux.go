@@ -35,6 +35,7 @@ type Scanner struct {
 	own   string // our mount namespace
 	blind []Blind
 	perf  []byte
+	lines *bufio.Reader
 }
 
 // process is what is remembered of one pid.
@@ -48,6 +49,11 @@ type process struct {
 	target *Target   // nil for what is no JVM
 	read   []input
 	perf   perfSeen
+	// maps are read when a JVM is found, and once more when it has settled:
+	// reading them holds the lock that its page faults need.
+	maps     mapsFacts
+	mapLines int
+	mapped   time.Time
 }
 
 // New makes a Scanner.
@@ -195,7 +201,7 @@ func (s *Scanner) look(pid int, now time.Time) *process {
 	case now.Before(p.next):
 		return p
 	}
-	seen := s.read(pid, st, p)
+	seen := s.read(pid, st, p, now)
 	if seen == nil {
 		// No JVM, as far as can be told. One that loads the JVM later (jsvc, a
 		// launcher of its own) does it in its first seconds. Afterwards only its
@@ -268,7 +274,7 @@ func whole(name string, limit int64) ([]byte, error) {
 
 // read gathers all that the machine shows of a JVM. nil means that it is none,
 // or is gone.
-func (s *Scanner) read(pid int, st statLine, p *process) *seen {
+func (s *Scanner) read(pid int, st statLine, p *process, now time.Time) *seen {
 	v := &seen{pid: pid, nspid: pid, ppid: st.ppid, start: st.startTicks}
 	if !s.boot.IsZero() {
 		v.started = s.boot.Add(time.Duration(st.startTicks) * (time.Second / 100))
@@ -281,12 +287,16 @@ func (s *Scanner) read(pid int, st statLine, p *process) *seen {
 			v.nspid = v.status.nspid[n-1]
 		}
 	}
-	v.w = &world{root: s.rootOf(pid), cred: root.Cred{UID: v.status.uid, GID: v.status.gid, Groups: v.status.groups}, held: map[string]bool{}}
+	v.w = &world{root: s.rootOf(pid, v.status.nspid), cred: root.Cred{UID: v.status.uid, GID: v.status.gid, Groups: v.status.groups}, held: map[string]bool{}}
 
 	byName := st.comm == "java" || path.Base(v.exe) == "java" || path.Base(v.exe) == "javaw"
-	if lines := s.maps(pid, &v.maps); v.maps.libjvm == "" {
+	if p.target == nil || p.mapped.Sub(p.since) < settled && now.Sub(p.since) >= settled {
+		p.maps, p.mapped = mapsFacts{}, now
+		p.mapLines = s.maps(pid, &p.maps)
+	}
+	if v.maps = p.maps; v.maps.libjvm == "" {
 		switch {
-		case lines > 0 && !(byName && lines < 20):
+		case p.mapLines > 0 && !(byName && p.mapLines < 20):
 			return nil // it can be read, is complete, and has no JVM
 		case byName:
 		case s.gone(pid):
@@ -314,6 +324,9 @@ func (s *Scanner) read(pid int, st statLine, p *process) *seen {
 	s.sockets(pid, v, inodes)
 	if b, err := s.small(s.file(pid, "limits")); err == nil {
 		v.maxFiles = limitOf(b, "Max open files")
+		if v.status.uid != 0 { // root is not held to it
+			v.maxThreads = limitOf(b, "Max processes")
+		}
 	}
 	if v.perf.path == "" {
 		s.perfdata(v)
@@ -328,9 +341,14 @@ func (s *Scanner) gone(pid int) bool {
 
 // rootOf is the folder that is "/" for the process. In our own mount namespace,
 // with no chroot, that is our "/", which stays when the process goes.
-func (s *Scanner) rootOf(pid int) string {
+func (s *Scanner) rootOf(pid int, nspid []int) string {
 	top, err := os.Readlink(s.file(pid, "root"))
 	if err != nil {
+		if len(nspid) > 1 {
+			// Surely a container: its files are not ours, even when theirs can't
+			// be read.
+			return s.file(pid, "root")
+		}
 		return s.cfg.Root
 	}
 	ns, err := os.Readlink(s.file(pid, "ns/mnt"))
@@ -349,7 +367,11 @@ func (s *Scanner) maps(pid int, m *mapsFacts) (lines int) {
 		return 0
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, 32<<10)
+	if s.lines == nil {
+		s.lines = bufio.NewReaderSize(nil, 32<<10)
+	}
+	r := s.lines
+	r.Reset(f)
 	for lines < 500_000 {
 		line, err := r.ReadSlice('\n')
 		if len(line) > 0 {

@@ -15,8 +15,10 @@ import (
 //   - HTTP/1.1 means the blocking connector (BIO) up to 7.0, the non-blocking one
 //     (NIO) from 8.0. Where the native library is loaded it means APR up to 8.0.
 //   - maxThreads 200, acceptCount 100, minSpareThreads 10 everywhere.
-//   - maxConnections: BIO as many as threads; APR 8192; NIO and NIO2 10000 up to
-//     8.5 and 8192 from 9.0 on.
+//   - maxConnections: BIO as many as threads; APR 8192; NIO and NIO2 10000, then
+//     8192: read in the class files, 7.0.109, 8.5.32 to 8.5.70 and 9.0.20 to 9.0.27
+//     have 10000, 8.5.100, 9.0.33 and later, 10.1 and 11.0 have 8192 (their
+//     documentation is behind).
 //   - connectionTimeout is 60000 ms where it is not set (the server.xml that
 //     Tomcat comes with sets 20000), and endless for AJP.
 //   - Names of threads: "http-nio-8080-exec-1", with the address before the port
@@ -275,7 +277,7 @@ func maxConnections(c Connector, v tomcatVersion, s *serverXML) int {
 			}
 		}
 		return c.MaxThreads
-	case kind == "apr" || v.atLeast(9, 0, 0):
+	case kind == "apr", v.atLeast(9, 0, 28), v.major == 8 && v.atLeast(8, 5, 71):
 		return 8192
 	}
 	return 10000

@@ -33,6 +33,8 @@ func TestConnectorDefaults(t *testing.T) {
 		{"9.0.70", `port="8443" SSLEnabled="true"`, false, "nio 8443 threads=200 accept=100 conns=8192 timeout=60000 https-jsse-nio-8443-exec-"},
 		{"9.0.70", `port="8080" address="10.1.2.3" protocol="org.apache.coyote.http11.Http11AprProtocol"`, true, "apr 8080 threads=200 accept=100 conns=8192 timeout=60000 http-apr-10.1.2.3-8080-exec-"},
 		{"8.5.32", `port="8009" protocol="AJP/1.3"`, false, "ajp-nio 8009 threads=200 accept=100 conns=10000 timeout=-1 ajp-nio-8009-exec-"},
+		{"8.5.100", `port="8080"`, false, "nio 8080 threads=200 accept=100 conns=8192 timeout=60000 http-nio-8080-exec-"},
+		{"9.0.27", `port="8080"`, false, "nio 8080 threads=200 accept=100 conns=10000 timeout=60000 http-nio-8080-exec-"},
 		{"8.5.51", `port="8009" protocol="AJP/1.3"`, false, "ajp-nio 8009 threads=200 accept=100 conns=10000 timeout=-1 ajp-nio-127.0.0.1-8009-exec-"},
 		{"10.1.60", `port="8080" maxThreads="500" acceptCount="7" maxConnections="-1" connectionTimeout="20000"`, false, "nio 8080 threads=500 accept=7 conns=-1 timeout=20000 http-nio-8080-exec-"},
 		{"11.0.1", `port="8080" portOffset="100"`, false, "nio 8180 threads=200 accept=100 conns=8192 timeout=60000 http-nio-8180-exec-"},

@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/collectors/accesslog"
@@ -30,7 +31,17 @@ func main() {
 	pattern := flag.String("pattern", `%h %l %u %t "%r" %s %b %D %F %I`, "pattern of AccessLogValve")
 	stats := flag.Bool("stats", false, "print allocations to stderr")
 	follow := flag.Duration("follow", 0, "keep reading what is appended, for so long")
+	profile := flag.String("cpuprofile", "", "write a CPU profile")
 	flag.Parse()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "reader:", err)
+			os.Exit(1)
+		}
+		_ = pprof.StartCPUProfile(f)
+		defer pprof.StopCPUProfile()
+	}
 	if err := run(*mode, *unit, *pattern, *follow, flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "reader:", err)
 		os.Exit(1)

@@ -1,0 +1,222 @@
+package collectors
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
+)
+
+const (
+	answers    = `accesslog_requests_total{code="2xx",method="GET",route="",target="tomcat-8080"}`
+	rejections = `applog_events_total{event="executor_rejected",port="8080",target="tomcat-8080"}`
+)
+
+func answer(i int) string {
+	return fmt.Sprintf("127.0.0.1 - - [30/Nov/2026:12:00:%02d +0000] \"GET /slow?n=%d HTTP/1.1\" 200 17 %d\n", i%60, i, 100+i%7)
+}
+
+func rejection(i int) string {
+	return fmt.Sprintf("30-Nov-2026 12:00:%02d.%03d WARNING [http-nio-8080-Poller] org.apache.tomcat.util.net.AbstractEndpoint.processSocket Executor rejected socket [org.apache.tomcat.util.net.NioEndpoint$NioSocketWrapper@%x:java.nio.channels.SocketChannel[connected local=/127.0.0.1:8080 remote=/127.0.0.1:%d]] for processing\n"+
+		"\tjava.util.concurrent.RejectedExecutionException: Queue capacity is full\n\t\tat org.apache.catalina.core.StandardThreadExecutor.execute(StandardThreadExecutor.java:172)\n", i%60, i%1000, i, 30000+i%30000)
+}
+
+func TestCatalogueIsSound(t *testing.T) {
+	if err := metric.Check(Catalogue()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEmittedIsDeclared: what is served stands in the catalogue.
+func TestEmittedIsDeclared(t *testing.T) {
+	m := newMachine(t)
+	r := m.run()
+	m.append("access.log", answer(1))
+	m.append("catalina.out", rejection(1))
+	r.until(answers, 1)
+	r.until(rejections, 1)
+	declared := map[string]bool{}
+	for _, f := range Catalogue() {
+		declared[f.Name] = true
+	}
+	for _, f := range r.Snapshot().Families {
+		if !declared[f.GetName()] {
+			t.Errorf("%s is served and not in the catalogue", f.GetName())
+		}
+	}
+}
+
+// TestNoCounterFallsAndNoLineIsCountedTwice: the sidecar is killed again and
+// again while the logs grow, and in the end every line was counted once.
+func TestNoCounterFallsAndNoLineIsCountedTwice(t *testing.T) {
+	m := newMachine(t)
+	r := m.run()
+	r.until(answers, 0)
+	last := map[string]float64{}
+	sent := 0
+	for life := range 8 {
+		for burst := range 3 {
+			for range 50 + 13*life + burst {
+				sent++
+				m.append("access.log", answer(sent))
+				m.append("catalina.out", rejection(sent))
+			}
+			r.tick(r.ctx, time.Now(), false)
+			// Some ticks come before the lines are read, some after.
+			if burst == 1 {
+				time.Sleep(120 * time.Millisecond)
+			}
+			last = checkRising(t, last, values(r.text()))
+		}
+		r.die()
+		r = m.run()
+		last = checkRising(t, last, values(r.text()))
+	}
+	r.until(answers, float64(sent))
+	r.until(rejections, float64(sent))
+	if got, _ := r.value(`target_restarts_total{target="tomcat-8080"}`); got != 0 {
+		t.Errorf("a restart of the sidecar counts as %v restarts of the server", got)
+	}
+}
+
+// checkRising finds counters of the server's logs that fell. A series that is
+// not shown yet (its log is being caught up with) has not fallen.
+func checkRising(t *testing.T, before, now map[string]float64) map[string]float64 {
+	t.Helper()
+	for series, v := range now {
+		name, _, _ := strings.Cut(series, "{")
+		counts := strings.HasSuffix(name, "_total") || strings.HasSuffix(name, "_bucket") || strings.HasSuffix(name, "_count")
+		ours := strings.HasPrefix(name, "accesslog_") || strings.HasPrefix(name, "applog_") || strings.HasPrefix(name, "logfile_")
+		if counts && ours && v < before[series] {
+			t.Errorf("%s fell from %v to %v", series, before[series], v)
+		}
+		before[series] = max(v, before[series])
+	}
+	return before
+}
+
+// TestHistoryIsNoNews: what the logs held before the first start is not
+// counted, and the closed counters stand at 0 so that the first step is seen.
+func TestHistoryIsNoNews(t *testing.T) {
+	m := newMachine(t)
+	for i := range 100 {
+		m.append("catalina.out", rejection(i))
+	}
+	r := m.run()
+	r.until(rejections, 0)
+	m.append("catalina.out", rejection(7))
+	r.until(rejections, 1)
+}
+
+// TestALogMadeLaterIsReadWhole: a log that appears while the sidecar runs is
+// news from its first line on.
+func TestALogMadeLaterIsReadWhole(t *testing.T) {
+	m := newMachine(t)
+	os.Remove(m.base + "/logs/access.log")
+	r := m.run()
+	m.append("access.log", answer(1)+answer(2))
+	r.until(answers, 2)
+}
+
+func TestAServerThatStopsIsDownAndComesBack(t *testing.T) {
+	const up, restarts = `target_up{target="tomcat-8080"}`, `target_restarts_total{target="tomcat-8080"}`
+	m := newMachine(t)
+	r := m.run()
+	m.append("access.log", answer(1))
+	r.until(answers, 1)
+	r.until(up, 1)
+	m.end(pid)
+	r.look()
+	r.until(up, 0)
+	if _, ok := r.value(`process_open_fds{target="tomcat-8080"}`); ok {
+		t.Error("a process that is gone still has descriptors")
+	}
+	// The last lines of a dead server are still counted.
+	m.append("access.log", answer(2))
+	r.until(answers, 2)
+	m.start(pid+1, 2000)
+	r.look()
+	r.until(up, 1)
+	r.until(restarts, 1)
+	m.append("access.log", answer(3))
+	r.until(answers, 3)
+}
+
+// TestReloadKeepsCounters: new settings make every source anew, from what it
+// has counted.
+func TestReloadKeepsCounters(t *testing.T) {
+	m := newMachine(t)
+	r := m.run()
+	m.append("access.log", answer(1))
+	r.until(answers, 1)
+	cfg := Defaults()
+	cfg.AccessLog.KeepRefused = 3
+	r.Reload(cfg)
+	m.append("access.log", answer(2))
+	r.look()
+	r.until(answers, 2)
+}
+
+// TestStorageThatCannotBeWritten: the figures go on, and say so.
+func TestStorageThatCannotBeWritten(t *testing.T) {
+	m := newMachine(t)
+	m.put(m.storage, "a file where the folder should be")
+	r := m.run()
+	m.append("access.log", answer(1))
+	r.until(answers, 1)
+	r.until("sidecar_checkpoint_stale", 1)
+	if p := r.Status().Problems; len(p) != 1 || !strings.Contains(p[0], "checkpoint") {
+		t.Errorf("problems %q", p)
+	}
+}
+
+// TestSeriesBudget: one target at the defaults stays within 1,500 series,
+// however hard a stranger tries.
+func TestSeriesBudget(t *testing.T) {
+	const budget = 1500
+	m := newMachine(t)
+	r := m.run()
+	var access, app strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&access, "127.0.0.1 - - [30/Nov/2026:12:00:00 +0000] \"M%d /path/%d HTTP/1.1\" %d 17 %d\n", i%300, i, 100+i%500, i)
+		fmt.Fprintf(&app, "30-Nov-2026 12:00:00.000 SEVERE [main] com.example.C%d.run Message %d\n\tcom.example.E%dException: x\n", i, i, i)
+	}
+	m.append("access.log", access.String())
+	m.append("catalina.out", app.String()+rejection(1))
+	r.until(rejections, 1)
+	r.until(`logfile_lag_bytes{file="access.log",target="tomcat-8080"}`, 0)
+	n := 0
+	for _, line := range strings.Split(r.text(), "\n") {
+		if line != "" && line[0] != '#' {
+			n++
+		}
+	}
+	t.Logf("%d series", n)
+	if n > budget {
+		t.Errorf("%d series, the budget is %d", n, budget)
+	}
+}
+
+// TestOneStreamThatFailsStopsNobody: a pattern that can't be compiled blinds its
+// own log and nothing else.
+func TestOneStreamThatFailsStopsNobody(t *testing.T) {
+	m := newMachine(t)
+	xml, err := os.ReadFile(m.base + "/conf/server.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.put(m.base+"/conf/server.xml", strings.Replace(string(xml), "%h %l", "%h %{", 1))
+	r := m.run()
+	m.append("catalina.out", rejection(1))
+	r.until(rejections, 1)
+	blind := false
+	for series := range values(r.text()) {
+		blind = blind || strings.HasPrefix(series, "sidecar_source_blind") && strings.Contains(series, `source="accesslog"`)
+	}
+	if !blind {
+		t.Errorf("nothing says that the access log is not read:\n%s", r.text())
+	}
+}
