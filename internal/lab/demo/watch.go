@@ -20,7 +20,7 @@ type watcher struct {
 	once   sync.Once
 
 	began    time.Time
-	last     reading
+	recent   []reading // of the last seconds, for the rates
 	first    time.Time // the first rejection was seen
 	fired    time.Time // ExecutorRejectionStorm fired
 	peak     reading   // the highest of each figure
@@ -47,6 +47,9 @@ func (f figure) text(write func(float64) string) string {
 	}
 	return write(f.v)
 }
+
+// rateSpan is how long the rates on the screen look back.
+const rateSpan = 3 * time.Second
 
 func watch(ctx context.Context, p *parts, s *screen) *watcher {
 	ctx, cancel := context.WithCancel(ctx)
@@ -102,18 +105,25 @@ func (w *watcher) look() {
 	if r.storm == "firing" && w.fired.IsZero() {
 		w.fired = r.at
 	}
-	rate := func(now, before figure) figure {
-		dt := r.at.Sub(w.last.at).Seconds()
-		return figure{(now.v - before.v) / dt, now.ok && before.ok && dt > 0}
+	// The sidecar's figures change once a second, so a rate spans a few looks.
+	w.recent = append(w.recent, r)
+	for len(w.recent) > 2 && r.at.Sub(w.recent[1].at) >= rateSpan {
+		w.recent = w.recent[1:]
 	}
-	rejections, growth, answers := rate(r.rejected, w.last.rejected), rate(r.written, w.last.written), rate(r.requests, w.last.requests)
-	w.last = r
+	old := w.recent[0]
+	rate := func(now, before figure) figure {
+		dt := r.at.Sub(old.at).Seconds()
+		return figure{(now.v - before.v) / dt, now.ok && before.ok && dt >= 1}
+	}
+	rejections, growth, answers := rate(r.rejected, old.rejected), rate(r.written, old.written), rate(r.requests, old.requests)
 	for _, f := range []struct{ peak, now *figure }{{&w.peak.threads, &r.threads}, {&w.peak.waiting, &r.waiting}, {&w.peak.logs, &r.logs}} {
 		if f.now.ok && (!f.peak.ok || f.now.v > f.peak.v) {
 			*f.peak = *f.now
 		}
 	}
-	w.maxSlope = max(w.maxSlope, growth.v)
+	if growth.ok {
+		w.maxSlope = max(w.maxSlope, growth.v)
+	}
 
 	block := []string{
 		fmt.Sprintf("%-22s %4.0f s", "time", time.Since(w.began).Seconds()),
