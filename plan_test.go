@@ -91,7 +91,7 @@ func forbidden(pkg, imp string) string {
 		return "only web, ship, notify, engine and cmd speak HTTP"
 	case imp == "flag" && !under(pkg, "cmd"):
 		return "flags belong to cmd/sidecar"
-	case imp == "go.yaml.in/yaml/v3":
+	case imp == "gopkg.in/yaml.v3":
 		return "use go.yaml.in/yaml/v3, which is kept up"
 	case !ours:
 		return ""
