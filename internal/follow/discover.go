@@ -617,6 +617,7 @@ func (f *Follower) locate() {
 		f.lock.Lock()
 		if len(copies) > 0 {
 			f.inherit(copies[0], p)
+			copies[0].role = old // the file that its half line goes on in is gone
 			f.led.Gaps[GapGone]++
 			kept = append(kept, copies...)
 		} else {
