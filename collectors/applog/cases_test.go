@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -251,9 +252,24 @@ func randomLog(r *rand.Rand, records int) []byte {
 
 // figures is the whole of what an observer has counted, to be compared.
 func figures(o *Observer) string {
-	snap := metric.NewGathering()
-	snap.Add(o.set)
-	return fmt.Sprint(snap.Snapshot(time.Time{}).Families, o.records, o.seen)
+	g := metric.NewGathering()
+	g.Add(o.set)
+	var b strings.Builder
+	fmt.Fprintln(&b, o.records, o.seen)
+	for _, f := range g.Snapshot(time.Time{}).Families {
+		for _, m := range f.Metric {
+			v := m.Counter.GetValue() + m.Gauge.GetValue()
+			if v == 0 {
+				continue
+			}
+			b.WriteString(f.GetName())
+			for _, l := range m.Label {
+				b.WriteString(" " + l.GetName() + "=" + l.GetValue())
+			}
+			b.WriteString(" " + strconv.FormatFloat(v, 'g', -1, 64) + "\n")
+		}
+	}
+	return b.String()
 }
 
 // TestCuts: blocks cut anywhere, and a restart after any line, change no figure.

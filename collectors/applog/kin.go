@@ -155,6 +155,9 @@ func (o *Observer) mean(k *kin, method bool) {
 		}
 	}
 	for _, r := range o.rules {
+		if slices.Contains(r.not, class[lastDot(class)+1:]) {
+			continue
+		}
 		if r.uncaught || r.raw != nil || !r.level(k.level) || !r.classOf(class) ||
 			len(r.method) > 0 && method && !slices.Contains(r.method, name) ||
 			len(r.method) > 0 && !method && r.text == nil && r.has == nil && r.thrown == nil ||

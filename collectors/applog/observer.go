@@ -67,6 +67,7 @@ type Observer struct {
 	held       bool   // the last line may be the first of a SimpleFormatter's record
 	cand       bool   // the last line may be an exception's, or raw
 	keep       []byte // the line that is held or cand
+	bare       []byte // the exception of a trace that somebody printed, until its first frame
 	plain      []byte // a line without its colours
 	key        []byte
 
@@ -457,6 +458,10 @@ func (o *Observer) trace(n int, rest []byte) {
 	case bytes.HasPrefix(rest, atMark):
 		if !r.framed {
 			r.framed = true
+			if r.kind == uncaught && len(o.bare) > 0 {
+				o.died(o.bare, nil, o.bare, o.thrownRaw(o.bare))
+				o.bare = o.bare[:0]
+			}
 			if len(r.frames) > 0 {
 				o.frame(rest[len(atMark):])
 			}
@@ -571,9 +576,10 @@ func (o *Observer) other(line []byte) {
 		return
 	}
 	if c := throwable(line); c != nil && endsAsThrowable(c) && (r.kind != full || r.framed) {
-		// Somebody printed a trace of his own.
+		// Somebody printed a trace of his own; a frame will tell. Without one it may
+		// be the VM's word before a heap dump, about what is thrown and logged later.
 		o.openRaw(uncaught, line)
-		o.died(line, nil, line, o.thrownRaw(line))
+		o.bare = append(o.bare[:0], line...)
 		return
 	}
 	if opensDump(line) {
@@ -601,6 +607,7 @@ func opensDump(line []byte) bool {
 
 func (o *Observer) openRaw(kind recordKind, line []byte) {
 	o.close()
+	o.bare = o.bare[:0]
 	o.rawLine(line)
 	o.rec.kind = kind
 	o.rec.bytes = uint64(len(line) + 1)

@@ -45,6 +45,7 @@ type savedOpen struct {
 	Rooted  bool       `json:"rooted,omitempty"`
 	Quiet   bool       `json:"quiet,omitempty"` // thrown, and not counted
 	Events  []string   `json:"events,omitempty"`
+	Bare    []byte     `json:"bare,omitempty"`
 }
 
 type savedHead struct {
@@ -85,6 +86,9 @@ func (o *Observer) Save() ([]byte, error) {
 		if r.k != nil {
 			so.Level, so.Logger, so.Message = r.k.level, r.k.logger, o.openMessage()
 			so.Method = o.openMethod
+		}
+		if r.kind == uncaught {
+			so.Bare = o.bare
 		}
 		if r.exc != nil {
 			so.Thrown = r.exc.class
@@ -161,6 +165,7 @@ func (o *Observer) use(name string) {
 func (o *Observer) reopen(so *savedOpen) {
 	r := &o.rec
 	*r = record{kind: so.Kind, bytes: so.Bytes, told: so.Told, port: so.Port, at: so.At, indent: so.Indent, framed: so.Framed, rooted: so.Rooted}
+	o.bare = append(o.bare[:0], so.Bare...)
 	if so.Kind == full {
 		o.h = head{level: so.Level, logger: []byte(so.Logger), method: so.Method, message: so.Message}
 		o.openMethod = so.Method

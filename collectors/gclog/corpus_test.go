@@ -245,3 +245,48 @@ func compare(f *fileStats, row truth) (bad []string) {
 	checkStamp("last", f.last, "last_uptime", "last_date")
 	return bad
 }
+
+// TestRotatedParts puts the parts of real rotations in order and reads them as
+// one: a collection whose lines lie in two files is counted once.
+func TestRotatedParts(t *testing.T) {
+	dir := shared(t, "corpus/gclog/own")
+	for _, tc := range []struct {
+		names  []string
+		order  string
+		pauses uint64
+	}{
+		{[]string{"jdk17-g1-rotation.log", "jdk17-g1-rotation.log.0", "jdk17-g1-rotation.log.1", "jdk17-g1-rotation.log.2"}, "[1 2 3 0]", 154},
+		{[]string{"jdk25-zgc-rotation.log", "jdk25-zgc-rotation.log.3", "jdk25-zgc-rotation.log.2", "jdk25-zgc-rotation.log.1", "jdk25-zgc-rotation.log.0"}, "[4 3 2 1 0]", 88},
+		{[]string{"jdk17-g1-restart.log", "jdk17-g1-restart.log.0"}, "[1 0]", 32},
+		{[]string{"../jdk7-g1-rotation.log.1.current", "../jdk7-g1-rotation.log.0"}, "[1 0]", 910},
+		{[]string{"../jdk25-g1-rotation.log", "../jdk25-g1-rotation.log.0", "../jdk25-g1-rotation.log.1", "../jdk25-g1-rotation.log.2"}, "[1 2 3 0]", 12},
+	} {
+		var heads []Head
+		var datas [][]byte
+		for _, n := range tc.names {
+			data, err := os.ReadFile(filepath.Join(dir, n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			datas = append(datas, data)
+			heads = append(heads, Head{Name: n, Head: data[:min(len(data), 8192)], Tail: data[max(0, len(data)-8192):]})
+		}
+		order := Order(heads)
+		if got := fmt.Sprint(order); got != tc.order {
+			t.Errorf("%s: order %s, want %s", tc.names[0], got, tc.order)
+		}
+		r := NewReport()
+		for _, i := range order {
+			r.Begin(tc.names[i])
+			feed(datas[i], r.Observe)
+		}
+		var pauses, incomplete uint64
+		for _, s := range r.JSON().([]summary) {
+			pauses += s.Pauses.Count
+			incomplete += s.Incomplete
+		}
+		if pauses != tc.pauses || incomplete > 0 {
+			t.Errorf("%s: %d pauses, want %d; %d incomplete", tc.names[0], pauses, tc.pauses, incomplete)
+		}
+	}
+}

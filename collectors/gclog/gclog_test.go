@@ -117,6 +117,7 @@ func TestForms(t *testing.T) {
 		{"number missing, but no young round it", "[1.0s][info][gc] Using Serial\n[1.0s][info][gc] GC(2) Pause Young (Allocation Failure) 9M->5M(9M) 4.0ms\n[1.0s][info][gc] GC(4) Pause Full (Allocation Failure) 9M->5M(9M) 30.0ms\n[1.0s][info][gc] GC(5) Pause Young (Allocation Failure) 9M->5M(9M) 40.0ms", "young:0.004 full:0.03 young:0.04"},
 		{"scavenge inside remark", "[1.0s][info][gc] Using Concurrent Mark Sweep\n[1.0s][info][gc,start] GC(3) Pause Remark\n[1.0s][info][gc,start] GC(9) Pause Young (CMS Final Remark)\n[1.0s][info][gc] GC(9) Pause Young (CMS Final Remark) 9M->5M(9M) 30.0ms\n[1.0s][info][gc] GC(3) Pause Remark 5M->5M(9M) 40.0ms", "young!:0.03 remark:0.04"},
 		{"an end was dropped: not nested", "[1.0s][info][gc] Using Serial\n[1.0s][info][gc,start] GC(3) Pause Young (Allocation Failure)\n[1.0s][warning][   ]   9 messages dropped due to async logging\n[1.0s][info][gc] GC(4) Pause Full (Allocation Failure) 9M->5M(9M) 30.0ms", "full:0.03"},
+		{"the world ran in between: not nested", "[1.0s][info][gc] Using Serial\n[1.0s][info][gc,start] GC(3) Pause Young (Allocation Failure)\n[1.0s][info][safepoint] Safepoint \"GenCollectForAllocation\", Total: 9 ns\n[1.0s][info][gc] GC(4) Pause Full (Allocation Failure) 9M->5M(9M) 30.0ms", "full:0.03"},
 		{"cycle is no pause", "[1.0s][info][gc] GC(7) Concurrent Mark Cycle 103.2ms\n[1.0s][info][gc] GC(4) Minor Collection (Allocation Rate) 2126M(83%)->888M(35%) 0.199s\n[1.0s][info][gc] GC(7) Concurrent Mark (1.2s, 1.3s) 99ms", ""},
 		{"phases are no pauses", "[1.0s][info][gc,phases] GC(7)   Evacuate Collection Set: 2.3ms\n[1.0s][debug][gc,phases] GC(7)     Evacuation Failure: 0.1ms", ""},
 		{"ZGC generations", "[1.0s][info][gc,phases] GC(4) y: Pause Mark End 0.006ms\n[1.0s][info][gc,phases] GC(4) Y: Pause Mark Start (Major) 0.007ms\n[1.0s][info][gc,phases] GC(4) O: Pause Relocate Start 0.008ms", "mark-end:6e-06 mark-start:7e-06 relocate-start:8e-06"},
@@ -124,6 +125,7 @@ func TestForms(t *testing.T) {
 		{"Shenandoah", "[1.0s][info][gc] GC(2) Pause Degenerated GC (Mark) 91M->16M(92M) 53.000ms\n[1.0s][info][gc] GC(3) Pause Final Roots 0.1ms\n[1.0s][info][gc] GC(4) Pause Init Mark (unload classes) 0.2 ms", "degenerated:0.053 final-roots:0.0001 init-mark:0.0002"},
 		{"utctime, pid, tid", "[2026-11-30T12:27:43.616+0000][1234][1235][info][gc] GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms", "young:0.004"},
 		{"hostname alone", "[apphost01] GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms", "young:0.004"},
+		{"hostname with a domain", "[Web-01.example.com] GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms\n[Web-01.example.com] CDS archive(s) mapped at: [0x1]", "young:0.004"},
 		{"hostname like a tag", "[build] GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms", "young:0.004"},
 		{"level alone", "[info ] GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms", "young:0.004"},
 		{"none", "GC(0) Pause Young (Allocation Failure) 9M->2M(30M) 4.000ms\r", "young:0.004"},
@@ -137,7 +139,11 @@ func TestForms(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
+			incomplete := 0
 			d := newDecoder(func(e *Event) {
+				if e.Type == IncompleteEvent {
+					incomplete++
+				}
 				if e.Type == PauseEvent {
 					n := ""
 					if e.Nested {
@@ -150,6 +156,9 @@ func TestForms(t *testing.T) {
 			d.idle()
 			if g := strings.Join(got, " "); g != tc.want {
 				t.Errorf("got %q, want %q", g, tc.want)
+			}
+			if torn := strings.Contains(tc.name, "torn") || strings.Contains(tc.name, "application"); torn != (incomplete > 0) {
+				t.Errorf("%d incomplete records", incomplete)
 			}
 			if d.Depth != 0 && !strings.Contains(tc.name, "torn") {
 				t.Errorf("%d brackets stayed open", d.Depth)
@@ -265,6 +274,20 @@ func TestPromotionAndHeap(t *testing.T) {
 	}
 	if v, _ := figure(set, "gclog_heap_after_bytes", "generation", "old"); v != 6<<20 {
 		t.Errorf("G1 old %v", v)
+	}
+}
+
+// TestNested: a scavenge inside a remark is counted and adds no time.
+func TestNested(t *testing.T) {
+	set, _ := observe("1.5: [GC (CMS Final Remark) [YG occupancy: 4 K (9 K)]1.5: [GC (CMS Final Remark) 1.5: [ParNew: 9K->1K(9K), 0.01 secs] 9K->2K(16K), 0.01 secs] [Times: user=0.0 sys=0.0, real=0.0 secs]\n1.6: [Rescan (parallel) , 0.01 secs] [1 CMS-remark: 1K(7K)] 2K(16K), 0.03 secs]\n")
+	if n, _ := figure(set, "gclog_collections_total"); n != 2 {
+		t.Errorf("%v collections, want 2", n)
+	}
+	if s, n := figure(set, "gclog_pause_seconds"); n != 1 || s != .03 {
+		t.Errorf("%v pauses of %v s, want 1 of 0.03", n, s)
+	}
+	if n, _ := figure(set, "gclog_collections_total", "kind", "young", "cause", "CMS Final Remark"); n != 1 {
+		t.Errorf("%v young collections, want 1", n)
 	}
 }
 
@@ -457,6 +480,30 @@ func TestPieces(t *testing.T) {
 			if snapshot(set) != snapshot(want) {
 				t.Errorf("%s in pieces of %d: other figures", name, size)
 			}
+		}
+	}
+}
+
+func TestDate(t *testing.T) {
+	for _, s := range []string{"1970-01-01T00:00:00.000+0000", "2000-02-29T23:59:59.999+0100", "2024-03-01T00:00:00.001-0930", "2026-12-31T12:00:00.500+0530", "1999-12-31T00:00:00.000+0000", "2100-03-01T00:00:00.000+0000"} {
+		want, err := time.Parse("2006-01-02T15:04:05.000-0700", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, n := date([]byte(s))
+		if n != len(s) || got != float64(want.UnixMilli())/1000 {
+			t.Errorf("%s: %v, want %v", s, got, float64(want.UnixMilli())/1000)
+		}
+		st := Stamp{}
+		st.Wall, st.Zone, _ = date([]byte(s))
+		st.HasWall = true
+		if st.date() != s {
+			t.Errorf("%s is shown as %v", s, st.date())
+		}
+	}
+	for _, s := range []string{"2024-13-01T00:00:00.001-0930", "2024-01-01 00:00:00.001-0930", "2024-01-01T00:00:0x.001", ""} {
+		if _, _, n := date([]byte(s)); n != 0 {
+			t.Errorf("%q was taken for a date", s)
 		}
 	}
 }

@@ -321,7 +321,7 @@ func (d *decoder) pop(before []byte) {
 		d.concurrentEnd(before)
 	case frameGC:
 		d.Nrec--
-		r := d.Records[d.Nrec]
+		r := &d.Records[d.Nrec] // free again, and not used before close returns
 		secs, ok := secondsBefore(before)
 		if !ok {
 			// "[GC monitor]" of an application, or a record whose end was lost.
@@ -330,7 +330,7 @@ func (d *decoder) pop(before []byte) {
 			}
 			return
 		}
-		d.close(&r, secs)
+		d.close(r, secs)
 	}
 }
 
@@ -367,7 +367,7 @@ func (d *decoder) close(r *record, secs float64) {
 	case k == KindRemark && r.Cause == causeCMSRemark && r.Heap.Set && nested:
 		k = KindYoung
 	}
-	for f := PromotionFailed; f < failureCount; f++ {
+	for f := PromotionFailed; r.Failed != 0 && f < failureCount; f++ {
 		if r.Failed&(1<<f) != 0 {
 			d.failure(f)
 		}
@@ -387,8 +387,15 @@ func (d *decoder) close(r *record, secs float64) {
 		e.Heap, e.Rough = r.Heap, k == KindCleanup && d.Details
 		d.out(e)
 	}
-	if r.Young.Set {
+	switch {
+	case r.Young.Set:
 		d.heap(Young, r.Young, false)
+	case r.Old.Set && r.Heap.Set:
+		// A full collection of CMS prints the old generation and the whole.
+		y := Transition{Before: r.Heap.Before - r.Old.Before, After: r.Heap.After - r.Old.After, Set: true}
+		if y.Before >= 0 && y.After >= 0 {
+			d.heap(Young, y, false)
+		}
 	}
 	if r.Old.Set {
 		d.heap(Old, r.Old, false)

@@ -17,35 +17,41 @@ func isDigit(c byte) bool { return c-'0' < 10 }
 // number reads a decimal number at the start of b. The mark is a point, or a
 // comma where the locale of the server has one, and then digits must follow it.
 // It answers the digits as one integer, how many stand behind the mark, and how
-// many bytes were read: 0 when there is no number. Digits beyond 18 are let go.
+// many bytes were read: 0 when there is no number. Digits beyond 18 behind the
+// mark are let go.
 func number(b []byte) (mant uint64, frac, n int) {
 	i := 0
-	digits := 0
-	for i < len(b) && isDigit(b[i]) {
-		if digits < 18 {
-			mant = mant*10 + uint64(b[i]-'0')
-			digits++
-		} else {
-			return 0, 0, 0 // nothing of ours is that long
+	for i < len(b) {
+		c := uint64(b[i]) - '0'
+		if c > 9 {
+			break
 		}
+		mant = mant*10 + c
 		i++
 	}
-	if i == 0 {
-		return 0, 0, 0
+	if i == 0 || i > maxDigits {
+		return 0, 0, 0 // nothing of ours is that long
 	}
-	if i+1 < len(b) && (b[i] == '.' || b[i] == ',') && isDigit(b[i+1]) {
-		i++
-		for i < len(b) && isDigit(b[i]) {
-			if digits < 18 {
-				mant = mant*10 + uint64(b[i]-'0')
-				digits++
-				frac++
-			}
-			i++
+	if i+1 >= len(b) || b[i] != '.' && b[i] != ',' || !isDigit(b[i+1]) {
+		return mant, 0, i
+	}
+	digits := i
+	for i++; i < len(b); i++ {
+		c := uint64(b[i]) - '0'
+		if c > 9 {
+			break
+		}
+		if digits < maxDigits {
+			mant = mant*10 + c
+			digits++
+			frac++
 		}
 	}
 	return mant, frac, i
 }
+
+// maxDigits fit into 64 bits.
+const maxDigits = 18
 
 // decimal is number as a float, divided by 10^down: the result of one division,
 // so correctly rounded.
@@ -71,7 +77,7 @@ func size(b []byte) (v float64, n int) {
 		return 0, 0
 	}
 	unit := 1.0
-	if n < len(b) {
+	if n < len(b) && b[n] >= 'B' {
 		switch b[n] {
 		case 'B':
 			n++
@@ -84,6 +90,9 @@ func size(b []byte) (v float64, n int) {
 		case 'T':
 			unit, n = 1<<40, n+1
 		}
+	}
+	if frac == 0 {
+		return float64(mant) * unit, n
 	}
 	return float64(mant) * unit / pow10[frac], n
 }

@@ -57,7 +57,14 @@ func date(b []byte) (wall float64, zone, n int) {
 		return 0, 0, 0
 	}
 	milli := int(b[20]-'0')*100 + two(b[21:])
-	t := time.Date(two(b)*100+two(b[2:]), time.Month(month), day, two(b[11:]), two(b[14:]), two(b[17:]), milli*int(time.Millisecond), time.UTC)
+	// The days since 1970, with years that begin in March: the leap day is last.
+	year := two(b)*100 + two(b[2:])
+	m := month - 3
+	if m < 0 {
+		m, year = m+12, year-1
+	}
+	days := 365*year + year/4 - year/100 + year/400 + (153*m+2)/5 + day - 1 - 719468
+	unix := int64(days)*86400 + int64(two(b[11:])*3600+two(b[14:])*60+two(b[17:]))
 	n = 23
 	if len(b) >= 28 && (b[23] == '+' || b[23] == '-') && allDigits(b[24:28]) {
 		zone = (two(b[24:])*60 + two(b[26:])) * 60
@@ -66,7 +73,7 @@ func date(b []byte) (wall float64, zone, n int) {
 		}
 		n = 28
 	}
-	return float64(t.UnixMilli())/1000 - float64(zone), zone, n
+	return float64((unix-int64(zone))*1000+int64(milli)) / 1000, zone, n
 }
 
 // legacyStamp reads "date: uptime: ", "date: " or "uptime: " at the start of a
@@ -149,7 +156,9 @@ func (d *decorations) parse(b []byte) bool {
 			d.hasLevel = isLevel(trimRight(b[d.spans[d.n-2].from:d.spans[d.n-2].to]))
 		}
 	case !isTimeOrNumber(last):
-		return false
+		// A hostname is nearly anything; then the message must speak for itself.
+		m := b[d.message:]
+		return has(m, "GC(") || has(m, `Safepoint "`) || has(m, "Using ") && collectorNamed(m[6:]) != CollectorUnknown
 	}
 	return true
 }

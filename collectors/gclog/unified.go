@@ -56,9 +56,7 @@ func (d *decoder) dropped(msg []byte) {
 	if n == 0 || !has(m[n:], " messages dropped") {
 		return
 	}
-	// Ends of pauses may be among them.
-	d.release(false)
-	d.Outer.Set = false
+	d.Outer.Set = false // its end may be among them
 	e := d.event(DroppedEvent)
 	e.Count = mant
 	d.out(e)

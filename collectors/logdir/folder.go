@@ -7,12 +7,21 @@ import (
 )
 
 // A whole read of a folder costs what it costs; how often it is made follows
-// from that, so that ten folders at rest take at most a thousandth of a core
-// and a folder under change at most a fiftieth.
+// from that, so that ten folders at rest take a small part of a thousandth of a
+// core for it, a thousandth while somebody else fills their disk, and a folder
+// under change at most a fiftieth.
 const (
-	restFactor    = 20000 // nothing seems to have changed
-	suspectFactor = 500   // the file system fills and no file we watch explains it
-	changeFactor  = 50    // the folder says that it has changed
+	restFactor    = 100000 // nothing seems to have changed
+	suspectFactor = 10000  // the file system fills and no file we watch explains it
+	changeFactor  = 50     // the folder says that it has changed
+)
+
+// At rest the stats of single files are what a poll costs. The few files that
+// changed last are looked at each poll; of the others those that did not change
+// since the last look take turns.
+const (
+	alwaysWatched = 4
+	quietTurns    = 4
 )
 
 // A folder is one watched Dir. It belongs to the task of its mount while that
@@ -31,6 +40,7 @@ type folder struct {
 	cost      time.Duration
 	ino       uint64
 	recent    []watch
+	glances   int
 	dirs      []watch
 
 	written float64 // not yet handed to the counter
@@ -112,15 +122,21 @@ func (f *folder) glance(root node) (changed bool) {
 			changed = true
 		}
 	}
+	f.glances++
 	for i := range f.recent {
 		w := &f.recent[i]
+		if i >= alwaysWatched && w.quiet && (i+f.glances)%quietTurns != 0 {
+			continue
+		}
 		if err := root.statAt(w.path, &m); err != nil || m.ino != w.ino || !m.regular {
 			changed = true
 			continue
 		}
 		if m.changed == w.last.changed && m.size == w.last.size && m.allocated == w.last.allocated {
+			w.quiet = true
 			continue
 		}
+		w.quiet = false
 		f.written += f.tracker.see(&m)
 		f.allocated += m.allocated - w.last.allocated
 		w.last = m

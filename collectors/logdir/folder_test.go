@@ -115,6 +115,17 @@ func TestWhenAFolderIsRead(t *testing.T) {
 	f.files["39"].size += 500
 	step("a file that changes is followed", time.Second, 0)
 	r.want(written, 500)
+	// All of the sixteen are, in turns: the thirteenth newest, within four polls.
+	f.files["27"].size += 40
+	for range quietTurns {
+		step("a file that was quiet", time.Second, 0)
+	}
+	r.want(written, 540)
+	f.files["27"].size -= 40
+	for range quietTurns {
+		step("and is truncated", time.Second, 0)
+	}
+	r.want(written, 640)
 	// An old one is not; only the space of the disk knows.
 	grow := func(name string, n int64) {
 		m := f.files[name]
@@ -126,14 +137,21 @@ func TestWhenAFolderIsRead(t *testing.T) {
 	grow("0", 100<<20)
 	step("the disk fills and nobody knows why", suspectFactor*cost, 0)
 	step("so it is read at the next look", time.Millisecond, 1)
-	r.want(written, 500+100<<20)
+	r.want(written, 640+100<<20)
 	grow("0", 50<<20)
 	step("the disk fills and we know why", suspectFactor*cost, 0)
-	r.want(written, 500+150<<20)
+	r.want(written, 640+150<<20)
 	step("at rest", suspectFactor*cost, 0)
+	// A little each look adds up: 3 MiB, then 6.
+	grow("1", 3<<20)
+	step("some bytes nobody knows of", suspectFactor*cost, 0)
+	grow("1", 3<<20)
+	step("some more", suspectFactor*cost, 0)
+	step("read at the next look", time.Millisecond, 1)
+	r.want(written, 640+156<<20)
 	f.put("new", file(99, 7, 3000))
 	step("the folder says that it has changed", changeFactor*cost, 1)
-	r.want(written, 507+150<<20)
+	r.want(written, 647+156<<20)
 	f.put("newer", file(100, 7, 3000))
 	step("changed, too soon after a read", changeFactor*cost/2, 0)
 	step("changed", changeFactor*cost/2, 1)
@@ -141,7 +159,7 @@ func TestWhenAFolderIsRead(t *testing.T) {
 
 	f.files["5"].size += 77 // nothing tells of it
 	step("at rest for long", restFactor*cost, 1)
-	r.want(written, 514+77+150<<20)
+	r.want(written, 654+77+156<<20)
 }
 
 func TestBaseIsReadOnceAMinute(t *testing.T) {

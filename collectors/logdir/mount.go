@@ -14,7 +14,9 @@ type mountTask struct {
 	avail    int64
 	forecast forecast
 	lastFree int64
-	err      error
+	// unexplained is what free space fell by and no file we watch grew by.
+	unexplained float64
+	err         error
 
 	buf   []byte // reused by each task
 	roots []opened
@@ -26,8 +28,8 @@ type opened struct {
 	err  error
 }
 
-// suspicious is the fall of free space between two looks that calls for whole
-// reads when the files we watch don't explain it.
+// suspicious is the fall of free space that calls for whole reads when the files
+// we watch don't explain it.
 const suspicious = 4 << 20
 
 // work is what the task of a mount does: the space first, because its time is
@@ -57,7 +59,11 @@ func (m *mountTask) work(sys fsys, cfg *Config, now time.Time, clock func() time
 		explained += f.written - before
 	}
 	if m.ok {
-		if m.lastFree > 0 && float64(m.lastFree-m.space.free)-explained > suspicious {
+		if m.lastFree > 0 {
+			m.unexplained = max(m.unexplained+float64(m.lastFree-m.space.free)-explained, 0)
+		}
+		if m.unexplained > suspicious {
+			m.unexplained = 0
 			for _, f := range m.folders {
 				f.suspect = true // the next look may read it
 			}

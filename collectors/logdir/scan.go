@@ -59,6 +59,7 @@ type watch struct {
 	ino     uint64
 	changed int64
 	last    meta
+	quiet   bool // it had not changed when it was last looked at
 }
 
 type frame struct {

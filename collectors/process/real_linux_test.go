@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,18 +50,18 @@ func jdks(t testing.TB) map[string]string {
 	return found
 }
 
-// compiled keeps the class file of Pools by JDK for the whole run.
+// compiled keeps the class files by JDK for the whole run.
 var compiled sync.Map
 
-// startPools starts a JVM with threads of these names and returns its pid.
-func startPools(t testing.TB, home string, pools ...string) int {
+// classes compiles the programs in testdata once for each JDK.
+func classes(t testing.TB, home string) string {
 	t.Helper()
 	v, _ := compiled.LoadOrStore(home, sync.OnceValues(func() (string, error) {
 		dir, err := os.MkdirTemp("", "pools")
 		if err != nil {
 			return "", err
 		}
-		out, err := exec.Command(filepath.Join(home, "bin/javac"), "-d", dir, "testdata/Pools.java").CombinedOutput()
+		out, err := exec.Command(filepath.Join(home, "bin/javac"), "-d", dir, "testdata/Pools.java", "testdata/Silent.java").CombinedOutput()
 		if err != nil {
 			return dir, fmt.Errorf("javac: %v\n%s", err, out)
 		}
@@ -70,7 +71,20 @@ func startPools(t testing.TB, home string, pools ...string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(home, "bin/java"), append([]string{"-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", dir, "Pools"}, pools...)...)
+	return dir
+}
+
+// A program is a running JVM of testdata.
+type program struct {
+	pid int
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+// run starts a program and stops it when the test ends.
+func run(t testing.TB, home string, args ...string) *program {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(home, "bin/java"), append([]string{"-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classes(t, home)}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -83,17 +97,31 @@ func startPools(t testing.TB, home string, pools ...string) int {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill := time.AfterFunc(120*time.Second, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
 		in.Close()
+		cmd.Process.Kill()
 		cmd.Wait()
-		kill.Stop()
 	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "READY\n" {
-		t.Fatalf("the JVM says %q: %v", line, err)
+	return &program{cmd.Process.Pid, in, bufio.NewScanner(out)}
+}
+
+// line waits for the program's next line.
+func (p *program) line(t testing.TB) string {
+	t.Helper()
+	if !p.out.Scan() {
+		t.Fatalf("the JVM has ended: %v", p.out.Err())
 	}
-	go io.Copy(io.Discard, out)
-	return cmd.Process.Pid
+	return p.out.Text()
+}
+
+// startPools starts a JVM with threads of these names and returns its pid.
+func startPools(t testing.TB, home string, pools ...string) int {
+	t.Helper()
+	p := run(t, home, append([]string{"Pools"}, pools...)...)
+	if line := p.line(t); line != "READY" {
+		t.Fatalf("the JVM says %q", line)
+	}
+	return p.pid
 }
 
 func TestMain(m *testing.M) {
@@ -255,6 +283,66 @@ func BenchmarkThreads(b *testing.B) {
 		defer cpuOf(b)()
 		for b.Loop() {
 			if _, err := proc.Threads(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// Ten thousand connections of one port by state, queues and unread bytes,
+// beside gopsutil's Connections() of the same process. The bar is a fifth.
+func BenchmarkConnections(b *testing.B) {
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(exe, "-test.run=^TestChild$")
+	cmd.Env = append(os.Environ(), "PROCESS_TEST_CHILD=accept")
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	addr = strings.TrimSpace(addr)
+	n := 0
+	for ; n < 10_000; n++ {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			b.Logf("only %d connections: %v", n, err)
+			break
+		}
+		defer c.Close()
+	}
+	_, text, _ := net.SplitHostPort(addr)
+	port, _ := strconv.Atoi(text)
+	b.Run("sock_diag", func(b *testing.B) {
+		d := sockDiag{fd: -1}
+		defer d.close()
+		list := []uint16{uint16(port)}
+		figures := &portFigures{}
+		ports := map[uint16]*portFigures{uint16(port): figures}
+		b.ReportAllocs()
+		defer cpuOf(b)()
+		for b.Loop() {
+			*figures = portFigures{}
+			if err := d.dump(list, ports); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(figures.states[tcpEstablished]), "connections")
+	})
+	b.Run("gopsutil", func(b *testing.B) {
+		proc := &gops.Process{Pid: int32(cmd.Process.Pid)}
+		b.ReportAllocs()
+		defer cpuOf(b)()
+		for b.Loop() {
+			if _, err := proc.Connections(); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -17,6 +17,21 @@ const (
 var connStates = [13]string{"", "established", "syn_sent", "syn_recv", "fin_wait1", "fin_wait2", "time_wait",
 	"close", "close_wait", "last_ack", "", "closing", "syn_recv"}
 
+// What an established connection with unread bytes means, as seen with Tomcat
+// 10.1 on JDK 17 and 25:
+//
+//	NIO          a request that no thread has read: with 200 clients on 10 threads,
+//	             190, which is the queue of the executor. Keep-alive makes no
+//	             difference. Of pipelined requests only the first counts, since a
+//	             thread reads what is there into its buffer.
+//	NIO over TLS the same, handshakes included: they too wait for a thread
+//	NIO2         the same, but it accepts few more connections than it has threads:
+//	             most of the waiting ones are in the accept queue as well
+//	any          a body that the application has not read yet counts too, whether or
+//	             not a thread has the request: one for each such upload
+//
+// Connections in the accept queue are established for the kernel, and count.
+
 // portFigures is what the sockets of one serving port say.
 type portFigures struct {
 	listening bool

@@ -549,7 +549,7 @@ func TestDeletedFiles(t *testing.T) {
 	if _, deleted := openFiles(t, s.dir); deleted != 0 {
 		t.Error("held past its bytes")
 	}
-	if l := s.f.Ledger(); l.Gaps[GapReleased] != 1 || l.DeletedOpen != 0 {
+	if l := s.f.Ledger(); l.Gaps[GapRotated] != 1 || l.DeletedOpen != 0 || l.Lost != 0 {
 		t.Errorf("%+v", l)
 	}
 }

@@ -160,6 +160,11 @@ func encodeCheckpoint(b []byte, streams map[string]Saved) []byte {
 		b = append(b, '}')
 	}
 	b = append(b, '}')
+	return appendSum(b)
+}
+
+// appendSum ends the document with the checksum of all before it.
+func appendSum(b []byte) []byte {
 	return fmt.Appendf(b, `,"sum":"%08x"}`, crc32.ChecksumIEEE(b))
 }
 
@@ -180,8 +185,8 @@ func decodeCheckpoint(data []byte) (map[string]Saved, error) {
 	if len(data) < sumLength {
 		return nil, fmt.Errorf("cut short at %d bytes", len(data))
 	}
-	body, tail := data[:len(data)-sumLength], data[len(data)-sumLength:]
-	if want := fmt.Appendf(nil, `,"sum":"%08x"}`, crc32.ChecksumIEEE(body)); !bytes.Equal(want, tail) {
+	body := data[:len(data)-sumLength]
+	if want := appendSum(bytes.Clone(body)); !bytes.Equal(want, data) {
 		return nil, errors.New("the checksum is wrong")
 	}
 	var doc struct {

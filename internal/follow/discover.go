@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -349,7 +350,9 @@ func (f *Follower) resolvedDir(path string) string {
 }
 
 // copyOf says whether s holds the same bytes as our part, as far as both go: a
-// copy that a backup or copytruncate made, and no part of the stream.
+// copy that a backup or copytruncate made, and no part of the stream. The ends
+// and the heads of what both have are compared; a few equal bytes at our place
+// alone would prove nothing (all our logs begin with a date).
 func (f *Follower) copyOf(s found, p *part) bool {
 	if s.size == 0 || p.read == 0 {
 		return false
@@ -359,25 +362,29 @@ func (f *Follower) copyOf(s found, p *part) bool {
 		return false
 	}
 	defer file.Close()
-	end := min(s.size, p.read)
-	w := min(end, window)
-	a, b := make([]byte, w), make([]byte, w)
-	if _, err := file.ReadAt(a, end-w); err != nil {
+	if st, err := p.statOpen(); err == nil && st.size >= p.read && p.holdsOurs(p.file) {
+		end := min(s.size, st.size)
+		return sameBytes(file, p.file, max(0, end-window), end) && sameBytes(file, p.file, 0, min(end, window))
+	}
+	// Ours was truncated, or is gone: what we know of it is the bytes before our
+	// place.
+	return p.holdsOurs(file)
+}
+
+// holdsOurs says whether the file has before our place the bytes that we read.
+func (p *part) holdsOurs(file io.ReaderAt) bool {
+	a := make([]byte, min(p.read, window))
+	if _, err := file.ReadAt(a, p.read-int64(len(a))); err != nil {
 		return false
 	}
-	if end == p.read && len(p.tail) == int(w) {
-		return bytes.Equal(a, p.tail)
-	}
-	if end == p.read && p.sum != 0 {
-		return checksum(a) == p.sum
-	}
-	if p.file == nil {
-		return false
-	}
-	if _, err := p.file.ReadAt(b, end-w); err != nil {
-		return false
-	}
-	return bytes.Equal(a, b)
+	return bytes.Equal(a, p.tail) || p.sum != 0 && checksum(a) == p.sum
+}
+
+func sameBytes(x, y io.ReaderAt, from, to int64) bool {
+	a, b := make([]byte, to-from), make([]byte, to-from)
+	_, errA := x.ReadAt(a, from)
+	_, errB := y.ReadAt(b, from)
+	return (errA == nil || errA == io.EOF) && (errB == nil || errB == io.EOF) && bytes.Equal(a, b)
 }
 
 // findCopies finds the copy of a truncated part, and behind it the copies of

@@ -53,6 +53,17 @@ type Handler interface {
 	Gap()
 }
 
+// A BlockHandler is a Handler that takes many lines at once. In a storm the same
+// kilobyte of stack trace follows each record, and can be compared as one piece.
+type BlockHandler interface {
+	Handler
+	// ObserveBlock takes whole lines, each with its line end, none longer than
+	// Spec.MaxLine and none with a NUL in it. The block is the callee's until it
+	// returns; open is what Observe would say of the last line. How the text is
+	// cut into blocks changes no figure.
+	ObserveBlock(block []byte) (open bool)
+}
+
 // From says where a file that was there before the first start is read from.
 type From uint8
 
@@ -194,7 +205,7 @@ type mark struct {
 func New(spec Spec, h Handler) *Follower {
 	f := &Follower{spec: spec, h: h}
 	f.lock = lockOf(spec)
-	f.split = splitter{h: h, ledger: &f.led, max: maxLine(spec)}
+	f.split = newSplitter(h, &f.led, maxLine(spec))
 	_, f.encErr = parseEncoding(spec.Encoding)
 	if f.spec.Grace == 0 {
 		f.spec.Grace = defaultGrace

@@ -30,10 +30,42 @@ type lineState struct {
 // which lines go, for followed files and for replayed ones.
 type splitter struct {
 	h      Handler
+	blocks BlockHandler // h, where it takes blocks
 	ledger *Ledger
 	max    int
 	open   bool   // what the last Observe said
 	text   []byte // decoded line, reused
+}
+
+func newSplitter(h Handler, ledger *Ledger, longest int) splitter {
+	blocks, _ := h.(BlockHandler)
+	return splitter{h: h, blocks: blocks, ledger: ledger, max: longest}
+}
+
+// whole hands over the whole lines in b[pos:] as blocks, as far as nothing in
+// them needs a closer look: no decoding, no line that may be too long, no NUL.
+// It returns where it got to; b[:from] is known to hold no line end.
+func (s *splitter) whole(st *lineState, b []byte, pos, from int) int {
+	if s.blocks == nil || st.Enc != plain {
+		return pos
+	}
+	for {
+		piece := b[pos:min(len(b), pos+s.max)] // no line in it is longer than max
+		last := bytes.LastIndexByte(piece[min(from-pos, len(piece)):], '\n')
+		if last < 0 {
+			return pos
+		}
+		lines := piece[:from-pos+last+1]
+		if bytes.IndexByte(lines, 0) >= 0 {
+			return pos
+		}
+		s.open = s.blocks.ObserveBlock(lines)
+		s.ledger.Lines += int64(bytes.Count(lines, []byte{'\n'}))
+		s.ledger.Read += int64(len(lines))
+		st.Holed = false
+		pos += len(lines)
+		from = pos
+	}
 }
 
 // block hands over the whole lines of b and returns how many bytes it is done
@@ -67,13 +99,17 @@ func (s *splitter) block(st *lineState, b []byte, from int) int {
 		from = max(from, pos)
 		st.Cut = false
 	}
+	if n := s.whole(st, b, pos, from); n > pos {
+		pos, from = n, n
+	}
 	begin := pos // what lies between begin and pos is handed over and not yet counted
+	h, limit, foreign, open, lines := s.h, s.max, st.Enc == gbk, s.open, int64(0)
 	for {
 		if pos < len(b) && b[pos] == 0 {
 			st.Holed = st.Holed && pos == begin
 			s.ledger.Read += int64(pos - begin)
 			pos += s.hole(st, b[pos:])
-			begin, from = pos, max(from, pos)
+			begin, from, open = pos, max(from, pos), s.open
 		}
 		i := bytes.IndexByte(b[from:], '\n')
 		if i < 0 {
@@ -81,24 +117,26 @@ func (s *splitter) block(st *lineState, b []byte, from int) int {
 		}
 		end := from + i
 		from = end + 1
-		if end-pos > s.max {
+		if end-pos > limit {
 			s.ledger.Read += int64(pos - begin)
 			s.cut(st, b[pos:end])
 			s.ledger.Skipped++ // its line end
-			pos, begin, st.Cut = from, from, false
+			pos, begin, st.Cut, open = from, from, false, s.open
 			continue
 		}
 		line := b[pos:end]
-		if n := len(line); n > 0 && line[n-1] == '\r' {
-			line = line[:n-1]
+		if end > pos && b[end-1] == '\r' {
+			line = line[:len(line)-1]
 		}
-		if st.Enc == gbk {
+		if foreign {
 			line = s.fromGBK(line)
 		}
-		s.open = s.h.Observe(line)
-		s.ledger.Lines++
+		open = h.Observe(line)
+		lines++
 		pos = from
 	}
+	s.open = open
+	s.ledger.Lines += lines
 	if pos > 0 {
 		st.Holed = st.Holed && pos == begin
 	}
@@ -211,7 +249,7 @@ func Lines(r io.Reader, h Handler, spec Spec) (Ledger, error) {
 	} else {
 		r = br
 	}
-	s := splitter{h: h, ledger: &led, max: maxLine(spec)}
+	s := newSplitter(h, &led, maxLine(spec))
 	st := lineState{Enc: enc}
 	lock := lockOf(spec)
 	buf := make([]byte, blockSize)

@@ -41,6 +41,7 @@ type part struct {
 	role  role
 	last  stat      // at the last look
 	quiet time.Time // since when nothing new came
+	grew  time.Time // when it was last seen to have grown
 	stuck bool      // reading failed in a way that time may mend
 	fresh bool      // open, and its bytes were not recognised yet
 	mtime int64     // of the checkpoint

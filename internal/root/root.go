@@ -91,19 +91,19 @@ type Cred struct {
 // MayRead says whether a process with these credentials could have opened a file
 // with that owner and mode itself. Access lists are not looked at, so the answer
 // may be a "no" too many; a file that the target holds open needs no asking.
-func (c Cred) MayRead(uid, gid int, mode fs.FileMode) bool {
+func (c Cred) MayRead(f Facts) bool {
 	switch {
 	case c.UID == 0:
 		return true
-	case c.UID == uid:
-		return mode&0o400 != 0
+	case c.UID == f.UID:
+		return f.Mode&0o400 != 0
 	}
-	in := gid == c.GID
+	in := f.GID == c.GID
 	for _, g := range c.Groups {
-		in = in || g == gid
+		in = in || g == f.GID
 	}
 	if in {
-		return mode&0o040 != 0
+		return f.Mode&0o040 != 0
 	}
-	return mode&0o004 != 0
+	return f.Mode&0o004 != 0
 }

@@ -167,11 +167,18 @@ func StatDescriptor(link string, st *unix.Stat_t) error {
 
 func procSelfFD(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// Owner is the owner and group of an opened file.
-func Owner(f *os.File) (uid, gid int, ok bool) {
+// Facts are what Open's callers ask of an opened file.
+type Facts struct {
+	Dev, Ino uint64
+	UID, GID int
+	Mode     fs.FileMode
+}
+
+// Look tells the facts of an opened file, where the system has them.
+func Look(f *os.File) (Facts, bool) {
 	var st unix.Stat_t
 	if unix.Fstat(int(f.Fd()), &st) != nil {
-		return 0, 0, false
+		return Facts{}, false
 	}
-	return int(st.Uid), int(st.Gid), true
+	return Facts{Dev: uint64(st.Dev), Ino: st.Ino, UID: int(st.Uid), GID: int(st.Gid), Mode: fs.FileMode(st.Mode & 0o777)}, true
 }

@@ -152,11 +152,11 @@ func TestMayRead(t *testing.T) {
 		{10, 1, 0o400, true}, {10, 1, 0o044, false}, {1, 20, 0o040, true}, {1, 30, 0o040, true},
 		{1, 20, 0o404, false}, {1, 1, 0o004, true}, {1, 1, 0o640, false}, {0, 0, 0o600, false},
 	} {
-		if got := c.MayRead(tt.uid, tt.gid, tt.mode); got != tt.want {
+		if got := c.MayRead(Facts{UID: tt.uid, GID: tt.gid, Mode: tt.mode}); got != tt.want {
 			t.Errorf("%+v: %v", tt, got)
 		}
 	}
-	if !(Cred{}).MayRead(1, 1, 0) {
+	if !(Cred{}).MayRead(Facts{UID: 1, GID: 1}) {
 		t.Error("root may read all")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +42,7 @@ type descriptor struct {
 	regular bool
 	unknown bool // it could not be looked at; only its name is known
 	deleted bool
+	outside bool // by its name beneath the target's root it is not there, or another file
 	writes  bool // opened for writing, or that is not known
 }
 
@@ -91,6 +93,7 @@ func build(s *seen) *Target {
 			UID: s.status.uid, Root: s.w.root, Cwd: clean(s.cwd, 4096), MainClass: clean(o.main, 200),
 		},
 		PerfData: PerfData{Path: s.perf.path, Reason: s.perf.reason},
+		access:   &s.w.access,
 	}}
 	b.args()
 	b.jdk()
@@ -103,6 +106,7 @@ func build(s *seen) *Target {
 	default:
 		b.other()
 	}
+	b.heapDump()
 	b.gcLogs()
 	b.outputs()
 	b.openLogs()
@@ -136,6 +140,19 @@ func (b *builder) args() {
 			b.blind("target", "options_hidden", "hsperfdata", "options in an @argfile, JAVA_TOOL_OPTIONS or JDK_JAVA_OPTIONS are not on the command line, and there is no hsperfdata to tell them")
 		}
 	}
+}
+
+// heapDump is where -XX:+HeapDumpOnOutOfMemoryError writes.
+func (b *builder) heapDump() {
+	if !b.o.has("HeapDumpOnOutOfMemoryError") {
+		return
+	}
+	name, ok := b.o.flag("-XX:HeapDumpPath=")
+	if !ok || name == "" {
+		name = "java_pid%p.hprof"
+	}
+	b.t.HeapDump = clean(b.abs(strings.ReplaceAll(name, "%p", strconv.Itoa(b.nspid))), 4096)
+	b.learn("heap_dump", "the heap dump "+b.t.HeapDump, "-XX:+HeapDumpOnOutOfMemoryError")
 }
 
 var releaseLine = regexp.MustCompile(`(?m)^([A-Z_]+)="([^"\n]*)"`)

@@ -16,14 +16,47 @@ import (
 // maxSettings bounds a settings file. Real ones are some 10 KB.
 const maxSettings = 4 << 20
 
+// fileID is a file, whatever it is called.
+type fileID struct{ dev, ino uint64 }
+
+// access is what a target itself may open. A name that the target gave us is
+// opened beneath its root, and then either the target holds that very file open,
+// or its owner and mode would let the target read it. Otherwise a target could
+// have the sidecar read for it: an access log called /etc/shadow.
+type access struct {
+	root string // the folder that is "/" for the target
+	cred root.Cred
+	held map[fileID]bool
+}
+
+// open opens a file of the target, if the target itself could.
+func (a *access) open(name string) (*os.File, error) {
+	f, err := root.Open(a.root, name)
+	if err != nil {
+		return nil, err
+	}
+	if facts, ok := root.Look(f); ok && !a.held[fileID{facts.Dev, facts.Ino}] && !a.cred.MayRead(facts) {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: name, Err: root.ErrNotTheirs}
+	}
+	return f, nil
+}
+
+// Open opens a file that the target names (a log, by its path as the target
+// sees it) for reading: beneath the target's own root, regular, on a disk, and
+// only if the target itself may read it or holds it open. Whoever reads a
+// target's files does it through this.
+func (t *Target) Open(name string) (*os.File, error) {
+	if t.access == nil {
+		return root.Open(t.Process.Root, name)
+	}
+	return t.access.open(name)
+}
+
 // A world is the file tree as a target sees it, and what was read from it, so
 // that a change can be noticed.
 type world struct {
-	root string // the folder that is "/" for the target
-	cred root.Cred
-	// held are the files the target holds open: those need no asking whether it
-	// may read them.
-	held map[string]bool
+	access
 	// read are the files whose content was used.
 	read []input
 }
@@ -42,28 +75,6 @@ func statInput(p string) input {
 		in.mod, in.size = st.ModTime(), st.Size()
 	}
 	return in
-}
-
-// open opens a file of the target, if the target itself could.
-func (w *world) open(name string) (*os.File, error) {
-	f, err := root.Open(w.root, name)
-	if err != nil {
-		return nil, err
-	}
-	if w.held[name] {
-		return f, nil
-	}
-	uid, gid, ok := root.Owner(f)
-	st, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	if ok && !w.cred.MayRead(uid, gid, st.Mode()) {
-		f.Close()
-		return nil, &fs.PathError{Op: "open", Path: name, Err: root.ErrNotTheirs}
-	}
-	return f, nil
 }
 
 var errTooLarge = errors.New("larger than any settings file")

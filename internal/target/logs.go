@@ -44,7 +44,7 @@ func (b *builder) gcLogs() {
 		from := g.flag
 		open := ""
 		for _, d := range b.fds {
-			if (d.regular || d.unknown) && re != nil && re.MatchString(d.path) {
+			if (d.regular || d.unknown) && !d.outside && re != nil && re.MatchString(d.path) {
 				open = d.path
 				b.taken[d.path] = true
 			}
@@ -70,7 +70,7 @@ func (b *builder) gcLogs() {
 	// such a name is one all the same.
 	for _, d := range b.fds {
 		base := path.Base(d.path)
-		if d.writes && (d.regular || d.unknown) && gcName.MatchString(base) && !b.taken[d.path] && len(b.t.GCLogs) < 4 {
+		if d.writes && !d.outside && (d.regular || d.unknown) && gcName.MatchString(base) && !b.taken[d.path] && len(b.t.GCLogs) < 4 {
 			b.taken[d.path] = true
 			f := fixedFile(d.path)
 			b.t.GCLogs = append(b.t.GCLogs, GCLog{LogFile: f, Unified: b.t.JDK.Major == 0 || b.t.JDK.Major >= 9})
@@ -116,6 +116,8 @@ func (b *builder) outputs() {
 		switch {
 		case d.regular && d.deleted:
 			b.find("log_deleted_but_open", "%s (descriptor %d) was deleted, but the server still writes to it", d.path, d.number)
+		case d.regular && d.outside:
+			elsewhere = "a file outside of the target's root, " + d.path
 		case (d.regular || d.unknown) && strings.HasPrefix(d.path, "/") && !strings.HasPrefix(d.path, "/dev/"):
 			if !slices.Contains(files, d.path) {
 				files = append(files, d.path)
@@ -160,7 +162,7 @@ func (b *builder) outputs() {
 	case elsewhere == "/dev/null":
 		what = "/dev/null"
 	case elsewhere != "":
-		what = clean(elsewhere, 80)
+		what = clean(elsewhere, 200)
 	}
 	reason, needs := "stdout_is_pipe", ""
 	switch {
@@ -168,6 +170,8 @@ func (b *builder) outputs() {
 		reason, needs = "no_permission", "CAP_SYS_PTRACE, or the user of the process"
 	case elsewhere == "/dev/null":
 		reason = "stdout_is_null"
+	case strings.HasPrefix(elsewhere, "a file"):
+		reason = "stdout_is_outside"
 	}
 	for i := range b.t.AppLogs {
 		if b.t.AppLogs[i].Role == "copy" {
@@ -205,7 +209,7 @@ func (b *builder) openLogs() {
 	left := 0
 	primary := slices.ContainsFunc(b.t.AppLogs, func(a AppLog) bool { return a.Role == "primary" })
 	for _, d := range b.fds {
-		if d.number <= 2 || !d.writes || d.deleted || b.taken[d.path] || !(d.regular || d.unknown) || !looksLikeLog(d.path) {
+		if d.number <= 2 || !d.writes || d.deleted || d.outside || b.taken[d.path] || !(d.regular || d.unknown) || !looksLikeLog(d.path) {
 			continue
 		}
 		b.taken[d.path] = true

@@ -114,10 +114,10 @@ func TestRealJVM(t *testing.T) {
 			if age := time.Since(x.Process.Started); age < 0 || age > time.Minute {
 				t.Errorf("started %v ago", age)
 			}
-			if p := s.procs[cmd.Process.Pid]; !p.perf.mapped {
+			if p := s.procs[cmd.Process.Pid]; !p.last.perf.mapped {
 				t.Error("the mapped hsperfdata was not seen")
 			}
-			seen := s.read(cmd.Process.Pid, statLine{comm: "java", startTicks: x.Process.StartTicks}, &process{}, time.Now())
+			seen := s.read(cmd.Process.Pid, statLine{comm: "java", startTicks: x.Process.StartTicks}, mapsFacts{}, 0)
 			if !slices.ContainsFunc(seen.listeners, func(l listener) bool { return fmt.Sprint(l.port) == port }) {
 				t.Errorf("port %s is not among %v", port, seen.listeners)
 			}
@@ -166,7 +166,7 @@ func TestOwnSockets(t *testing.T) {
 	}
 	defer l.Close()
 	s := New(DefaultConfig())
-	v := &seen{pid: os.Getpid(), w: &world{root: "/", held: map[string]bool{}}}
+	v := &seen{pid: os.Getpid(), w: &world{access: access{root: "/", held: map[fileID]bool{}}}}
 	s.sockets(v.pid, v, s.descriptors(v.pid, v))
 	want := l.Addr().(*net.TCPAddr).Port
 	if !slices.ContainsFunc(v.listeners, func(x listener) bool { return x.port == want && x.addr == "127.0.0.1" }) {

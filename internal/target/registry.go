@@ -71,6 +71,15 @@ func (r *Registry) Update(found []*Target, boot string, now time.Time) []*Entry 
 			strangers = append(strangers, t)
 			continue
 		}
+		if key := t.key(); e.Key != key {
+			// It is seen better by now: a program that turned out to be an embedded
+			// Tomcat. It keeps its name once that is out.
+			if e.Key = key; !e.known {
+				delete(r.entries, e.Name)
+				e.Name = r.freeName(t)
+				r.entries[e.Name] = e
+			}
+		}
 		e.Changed = !e.known
 		e.known = true
 		r.see(e, t, boot, now)
@@ -106,11 +115,10 @@ func (r *Registry) see(e *Entry, t *Target, boot string, now time.Time) {
 	e.PID, e.StartTicks, e.Boot = t.Process.PID, t.Process.StartTicks, boot
 }
 
-// byProcess finds the entry with this very process. The key must be the same
-// too: a shell that became a server by exec has a shell's pid and start time.
+// byProcess finds the entry with this very process.
 func (r *Registry) byProcess(t *Target, boot string) *Entry {
 	for _, e := range r.entries {
-		if e.PID == t.Process.PID && e.StartTicks == t.Process.StartTicks && e.Boot == boot && !e.Up && e.Key == t.key() {
+		if e.PID == t.Process.PID && e.StartTicks == t.Process.StartTicks && e.Boot == boot && !e.Up {
 			return e
 		}
 	}

@@ -94,6 +94,20 @@ func TestRegistryPrograms(t *testing.T) {
 	}
 }
 
+// What is first seen as a program and then turns out to be a server stays one
+// target.
+func TestRegistrySeenBetter(t *testing.T) {
+	for scans, want := range map[int]string{1: "tomcat-8080/0/changed", 2: "Main/0"} {
+		r := NewRegistry()
+		for i := range scans {
+			r.Update([]*Target{program(1, "Main", "/w")}, "", start.Add(time.Duration(i)*time.Second))
+		}
+		if got := state(r.Update([]*Target{server(1, "/w", 8080)}, "", start.Add(time.Minute))); got != want {
+			t.Errorf("after %d scans: %q, want %q", scans, got, want)
+		}
+	}
+}
+
 func TestRegistrySaved(t *testing.T) {
 	r := NewRegistry()
 	a, b := server(1, "/srv/a", 8080), server(2, "/srv/b", 8081)

@@ -27,28 +27,47 @@ import (
 // /proc/PID/stat for each process, and one stat for each settings file that was
 // used: what a JVM is made of is read in full when it is new, when one of those
 // files changes, and every half minute (new log files, ports that opened).
+//
+// All that can block (a file on a dead mount, /proc of a stuck process) is done
+// in a goroutine of its own, of which there is at most one for each process, and
+// is waited for no longer than patience.
 type Scanner struct {
+	*reader
+	procs    map[int]*process
+	blind    []Blind
+	patience time.Duration
+}
+
+// reader reads what the machine shows of one process after the other. When one
+// blocks, it is left to it, and the Scanner goes on with another reader.
+type reader struct {
 	cfg   Config
-	procs map[int]*process
 	boot  time.Time // when the machine started; worked out once
+	own   string    // our mount namespace
 	buf   []byte
-	own   string // our mount namespace
-	blind []Blind
 	perf  []byte
 	lines *bufio.Reader
 }
 
 // process is what is remembered of one pid.
 type process struct {
-	start  uint64
-	comm   string
-	ppid   int
-	since  time.Time // when this process was first seen
-	looks  int       // how often it was found to be no JVM
-	next   time.Time // when to look again
-	target *Target   // nil for what is no JVM
+	start   uint64
+	comm    string
+	ppid    int
+	since   time.Time // when this process was first seen
+	looks   int       // how often it was found to be no JVM
+	next    time.Time // when to look again
+	pending chan visit
+	last    visit
+}
+
+// visit is what one reading of a process found.
+type visit struct {
+	target *Target // nil for what is no JVM, or a tool of the JDK
 	read   []input
 	perf   perfSeen
+	tool   bool
+	same   bool // nothing has changed since the visit before
 	// maps are read when a JVM is found, and once more when it has settled:
 	// reading them holds the lock that its page faults need.
 	maps     mapsFacts
@@ -59,7 +78,7 @@ type process struct {
 // New makes a Scanner.
 func New(cfg Config) *Scanner {
 	cfg.Proc, cfg.Root = cmpOr(cfg.Proc, "/proc"), cmpOr(cfg.Root, "/")
-	return &Scanner{cfg: cfg, procs: map[int]*process{}}
+	return &Scanner{reader: &reader{cfg: cfg}, procs: map[int]*process{}, patience: 2 * time.Second}
 }
 
 // Blind is what can't be seen of the machine as a whole.
@@ -116,12 +135,12 @@ func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
 			return nil, err
 		}
 		alive[pid] = true
-		p := s.look(pid, now)
+		p := s.look(ctx, pid, now)
 		if p == nil {
 			continue
 		}
-		if p.target != nil {
-			found = append(found, p.target)
+		if p.last.target != nil {
+			found = append(found, p.last.target)
 			fresh = append(fresh, p)
 			parents[pid] = p.ppid
 		}
@@ -171,13 +190,13 @@ func (s *Scanner) machine() {
 }
 
 // file is a path beneath /proc/PID.
-func (s *Scanner) file(pid int, name string) string {
+func (s *reader) file(pid int, name string) string {
 	return s.cfg.Proc + "/" + strconv.Itoa(pid) + "/" + name
 }
 
 // look finds out what a pid is, from memory where nothing has changed. nil means
 // that the process is gone.
-func (s *Scanner) look(pid int, now time.Time) *process {
+func (s *Scanner) look(ctx context.Context, pid int, now time.Time) *process {
 	st, ok := s.stat(pid)
 	if !ok || st.state == 'Z' || st.state == 'X' {
 		delete(s.procs, pid)
@@ -191,39 +210,99 @@ func (s *Scanner) look(pid int, now time.Time) *process {
 		s.procs[pid] = p
 	}
 	p.ppid = st.ppid
-	switch {
-	case st.vsize == 0: // a kernel thread
-		return p
-	case p.target != nil:
-		if now.Before(p.next) && !changed(p.read) {
-			return p
+	due := !now.Before(p.next)
+	if st.vsize == 0 || p.last.target == nil && !due && p.pending == nil {
+		return p // a kernel thread, or surely no JVM
+	}
+	patience := s.patience
+	if p.pending != nil {
+		patience = 0 // it did not answer the last time
+	} else {
+		p.pending = make(chan visit, 1)
+		go func(r *reader, into chan visit, last visit, since time.Time) {
+			if last.target != nil && !due && !changed(last.read) {
+				last.same = true
+				into <- last
+				return
+			}
+			into <- r.visit(pid, st, last, since, now)
+		}(s.reader, p.pending, p.last, p.since)
+	}
+	if v, ok := answer(ctx, p.pending, patience); ok {
+		p.pending = nil
+		if !v.same {
+			p.take(v, now)
 		}
-	case now.Before(p.next):
 		return p
 	}
-	seen := s.read(pid, st, p, now)
-	if seen == nil {
+	if patience > 0 {
+		// That reader is left to it.
+		s.reader = &reader{cfg: s.cfg, boot: s.boot, own: s.own}
+	}
+	s.blind = append(s.blind, Blind{Source: "target", Reason: "stuck",
+		Detail: fmt.Sprintf("process %d, or a file of it, does not answer: a mount that is gone, or a process that can't go on", pid)})
+	return p
+}
+
+// answer waits for a visit for a while; with no patience it only looks.
+func answer(ctx context.Context, from chan visit, patience time.Duration) (v visit, ok bool) {
+	if patience == 0 {
+		select {
+		case v = <-from:
+			return v, true
+		default:
+			return v, false
+		}
+	}
+	wait := time.NewTimer(patience)
+	defer wait.Stop()
+	select {
+	case v = <-from:
+		return v, true
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return v, false
+}
+
+// take keeps a visit, and sets the time for the next.
+func (p *process) take(v visit, now time.Time) {
+	p.last = v
+	switch {
+	case v.tool:
+		p.next = now.Add(time.Minute)
+	case v.target == nil:
 		// No JVM, as far as can be told. One that loads the JVM later (jsvc, a
-		// launcher of its own) does it in its first seconds. Afterwards only its
-		// hsperfdata can tell, which is looked for once a minute.
-		p.target = nil
+		// launcher of its own) does it in its first seconds. Afterwards it is
+		// looked at once a minute.
 		p.looks++
 		p.next = now.Add(min(time.Duration(p.looks)*5*time.Second, time.Minute))
-		return p
+	case now.Sub(p.since) < settled:
+		p.next = now.Add(4 * time.Second)
+	default:
+		p.next = now.Add(refresh)
+	}
+}
+
+// visit reads one process in full.
+func (s *reader) visit(pid int, st statLine, last visit, since, now time.Time) visit {
+	v := visit{maps: last.maps, mapLines: last.mapLines, mapped: last.mapped}
+	if last.target == nil || last.mapped.Sub(since) < settled && now.Sub(since) >= settled {
+		v.maps, v.mapped = mapsFacts{}, now
+		v.mapLines = s.maps(pid, &v.maps)
+	}
+	seen := s.read(pid, st, v.maps, v.mapLines)
+	if seen == nil {
+		return v
 	}
 	if isTool(seen.cmdline, seen.perf.javaCommand) || jdkTools[path.Base(seen.exe)] {
-		p.target, p.next = nil, now.Add(time.Minute)
-		return p
+		v.tool = true
+		return v
 	}
-	p.target = build(seen)
-	s.limits(pid, p.target)
-	p.read = seen.w.read
-	p.perf = seen.perf
-	p.next = now.Add(refresh)
-	if now.Sub(p.since) < settled {
-		p.next = now.Add(4 * time.Second)
-	}
-	return p
+	v.target = build(seen)
+	s.limits(pid, v.target)
+	v.read, v.perf = seen.w.read, seen.perf
+	return v
 }
 
 var jdkTools = map[string]bool{"javac": true, "jps": true, "jstack": true, "jstat": true, "jcmd": true, "jmap": true, "jinfo": true, "jar": true, "javadoc": true, "jlink": true, "jshell": true, "keytool": true}
@@ -237,7 +316,7 @@ func changed(read []input) bool {
 	return false
 }
 
-func (s *Scanner) stat(pid int) (statLine, bool) {
+func (s *reader) stat(pid int) (statLine, bool) {
 	b, err := s.small(s.file(pid, "stat"))
 	if err != nil {
 		return statLine{}, false
@@ -246,7 +325,7 @@ func (s *Scanner) stat(pid int) (statLine, bool) {
 }
 
 // small reads a small file of /proc into a buffer that the next call reuses.
-func (s *Scanner) small(name string) ([]byte, error) {
+func (s *reader) small(name string) ([]byte, error) {
 	if s.buf == nil {
 		s.buf = make([]byte, 16<<10)
 	}
@@ -274,7 +353,7 @@ func whole(name string, limit int64) ([]byte, error) {
 
 // read gathers all that the machine shows of a JVM. nil means that it is none,
 // or is gone.
-func (s *Scanner) read(pid int, st statLine, p *process, now time.Time) *seen {
+func (s *reader) read(pid int, st statLine, maps mapsFacts, mapLines int) *seen {
 	v := &seen{pid: pid, nspid: pid, ppid: st.ppid, start: st.startTicks}
 	if !s.boot.IsZero() {
 		v.started = s.boot.Add(time.Duration(st.startTicks) * (time.Second / 100))
@@ -287,16 +366,13 @@ func (s *Scanner) read(pid int, st statLine, p *process, now time.Time) *seen {
 			v.nspid = v.status.nspid[n-1]
 		}
 	}
-	v.w = &world{root: s.rootOf(pid, v.status.nspid), cred: root.Cred{UID: v.status.uid, GID: v.status.gid, Groups: v.status.groups}, held: map[string]bool{}}
+	v.w = &world{access: access{root: s.rootOf(pid, v.status.nspid), held: map[fileID]bool{},
+		cred: root.Cred{UID: v.status.uid, GID: v.status.gid, Groups: v.status.groups}}}
 
 	byName := st.comm == "java" || path.Base(v.exe) == "java" || path.Base(v.exe) == "javaw"
-	if p.target == nil || p.mapped.Sub(p.since) < settled && now.Sub(p.since) >= settled {
-		p.maps, p.mapped = mapsFacts{}, now
-		p.mapLines = s.maps(pid, &p.maps)
-	}
-	if v.maps = p.maps; v.maps.libjvm == "" {
+	if v.maps = maps; v.maps.libjvm == "" {
 		switch {
-		case p.mapLines > 0 && !(byName && p.mapLines < 20):
+		case mapLines > 0 && !(byName && mapLines < 20):
 			return nil // it can be read, is complete, and has no JVM
 		case byName:
 		case s.gone(pid):
@@ -334,14 +410,14 @@ func (s *Scanner) read(pid int, st statLine, p *process, now time.Time) *seen {
 	return v
 }
 
-func (s *Scanner) gone(pid int) bool {
+func (s *reader) gone(pid int) bool {
 	_, err := os.Stat(s.file(pid, "stat"))
 	return err != nil
 }
 
 // rootOf is the folder that is "/" for the process. In our own mount namespace,
 // with no chroot, that is our "/", which stays when the process goes.
-func (s *Scanner) rootOf(pid int, nspid []int) string {
+func (s *reader) rootOf(pid int, nspid []int) string {
 	top, err := os.Readlink(s.file(pid, "root"))
 	if err != nil {
 		if len(nspid) > 1 {
@@ -361,7 +437,7 @@ func (s *Scanner) rootOf(pid int, nspid []int) string {
 // maps reads the list of mappings, once for each JVM, and says how many lines
 // there were. (smaps is never read: it stops the JVM for as long as the kernel
 // counts pages.)
-func (s *Scanner) maps(pid int, m *mapsFacts) (lines int) {
+func (s *reader) maps(pid int, m *mapsFacts) (lines int) {
 	f, err := os.Open(s.file(pid, "maps"))
 	if err != nil {
 		return 0
@@ -400,7 +476,7 @@ func environment(b []byte) map[string]string {
 
 // descriptors lists the open files. It opens none of them: an O_PATH handle and
 // an fstat tell what each is.
-func (s *Scanner) descriptors(pid int, v *seen) map[uint64]bool {
+func (s *reader) descriptors(pid int, v *seen) map[uint64]bool {
 	dir := s.file(pid, "fd")
 	d, err := os.Open(dir)
 	if err != nil {
@@ -442,12 +518,9 @@ func (s *Scanner) descriptors(pid int, v *seen) map[uint64]bool {
 		}
 		fd := descriptor{number: n, path: to}
 		if strings.HasPrefix(to, "/") {
-			s.examine(pid, link, top, &fd)
+			s.examine(pid, link, top, &fd, v.w)
 		}
 		v.fds = append(v.fds, fd)
-		if fd.regular {
-			v.w.held[fd.path] = true
-		}
 	}
 	return inodes
 }
@@ -470,7 +543,9 @@ func interesting(p string) bool {
 	return !strings.HasSuffix(p, ".so") && !strings.HasSuffix(p, "/lib/modules") && !strings.HasSuffix(p, ".war")
 }
 
-func (s *Scanner) examine(pid int, link, top string, fd *descriptor) {
+// examine tells what a descriptor is. Its name can't be trusted: a descriptor
+// from another mount namespace shows a path that means another file here.
+func (s *reader) examine(pid int, link, top string, fd *descriptor, w *world) {
 	var st unix.Stat_t
 	err := root.StatDescriptor(link, &st)
 	fd.regular = err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
@@ -484,6 +559,12 @@ func (s *Scanner) examine(pid int, link, top string, fd *descriptor) {
 	fd.writes = true
 	if !fd.regular {
 		return
+	}
+	w.held[fileID{uint64(st.Dev), st.Ino}] = true
+	if !fd.deleted {
+		var named unix.Stat_t
+		err := unix.Stat(path.Join(w.root, fd.path), &named)
+		fd.outside = err != nil || named.Dev != st.Dev || named.Ino != st.Ino
 	}
 	if b, err := s.small(s.file(pid, "fdinfo/"+strconv.Itoa(fd.number))); err == nil {
 		if flags, ok := fdFlags(b); ok {
@@ -506,7 +587,7 @@ func fdFlags(b []byte) (int64, bool) {
 const maxNet = 32 << 20
 
 // sockets finds what the process listens on, in its own network namespace.
-func (s *Scanner) sockets(pid int, v *seen, inodes map[uint64]bool) {
+func (s *reader) sockets(pid int, v *seen, inodes map[uint64]bool) {
 	if len(inodes) == 0 && !v.fdsDenied {
 		return
 	}
@@ -548,7 +629,7 @@ func limitOf(b []byte, name string) int {
 // perfdata finds /tmp/hsperfdata_USER/NSPID beneath the target's root. The
 // user's name may mean nothing outside of a container, so every such folder is
 // looked at; the file must belong to the process' user and be no older than it.
-func (s *Scanner) perfdata(v *seen) {
+func (s *reader) perfdata(v *seen) {
 	v.perf.reason = "not_found"
 	for _, n := range v.w.list("/tmp", 100_000) {
 		if !strings.HasPrefix(n, "hsperfdata_") {
@@ -571,7 +652,7 @@ func (s *Scanner) perfdata(v *seen) {
 	}
 }
 
-func (s *Scanner) perfFile(v *seen, f *os.File) bool {
+func (s *reader) perfFile(v *seen, f *os.File) bool {
 	var st unix.Stat_t
 	if unix.Fstat(int(f.Fd()), &st) != nil || st.Size > hsperf.MaxSize {
 		return false
@@ -609,20 +690,20 @@ func onePerfOwner(ts []*Target, ps []*process) []*Target {
 	type file struct{ dev, ino uint64 }
 	owner := map[file]int{}
 	for i, p := range ps {
-		if p.target.PerfData.Path == "" {
+		if p.last.target.PerfData.Path == "" {
 			continue
 		}
-		f := file{p.perf.dev, p.perf.ino}
+		f := file{p.last.perf.dev, p.last.perf.ino}
 		j, taken := owner[f]
 		if !taken || ownsMore(p, ps[j]) {
 			owner[f] = i
 		}
 	}
 	for i, p := range ps {
-		if p.target.PerfData.Path == "" || owner[file{p.perf.dev, p.perf.ino}] == i {
+		if p.last.target.PerfData.Path == "" || owner[file{p.last.perf.dev, p.last.perf.ino}] == i {
 			continue
 		}
-		c := *p.target
+		c := *p.last.target
 		c.PerfData = PerfData{Reason: "another_jvms"}
 		c.JDK = JDK{}
 		c.Blind = append(slices.Clone(c.Blind), Blind{Source: "jvm", Reason: "no_perfdata", Detail: perfReason("another_jvms")})
@@ -632,18 +713,18 @@ func onePerfOwner(ts []*Target, ps []*process) []*Target {
 }
 
 func ownsMore(a, b *process) bool {
-	if a.perf.mapped != b.perf.mapped {
-		return a.perf.mapped
+	if a.last.perf.mapped != b.last.perf.mapped {
+		return a.last.perf.mapped
 	}
 	return distance(a) < distance(b)
 }
 
 func distance(p *process) time.Duration {
-	return p.perf.begin.Sub(p.target.Process.Started).Abs()
+	return p.last.perf.begin.Sub(p.last.target.Process.Started).Abs()
 }
 
 // limits compares the settings with what the kernel allows.
-func (s *Scanner) limits(pid int, t *Target) {
+func (s *reader) limits(pid int, t *Target) {
 	ours, err1 := os.Readlink(path.Join(s.cfg.Proc, "self/ns/net"))
 	theirs, err2 := os.Readlink(s.file(pid, "ns/net"))
 	if err1 != nil || err2 != nil || ours != theirs {

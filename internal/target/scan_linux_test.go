@@ -3,12 +3,16 @@ package target
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/root"
 )
 
 const smallServerXML = `<Server><Service name="Catalina">
@@ -347,5 +351,121 @@ func TestHostileDescriptors(t *testing.T) {
 		if strings.ContainsAny(a.Name, "\x01") || strings.HasPrefix(a.Path, "/proc") || strings.HasPrefix(a.Path, "/dev") {
 			t.Errorf("%+v", a.LogFile)
 		}
+	}
+}
+
+// A process that does not answer (here: a cmdline that is a pipe, which blocks
+// whoever opens it) holds up neither the scan nor the others, and is taken when
+// it answers.
+func TestStuckProcess(t *testing.T) {
+	m := newMachine(t)
+	m.put(m.root, "/srv/a/conf/server.xml", smallServerXML)
+	stuck := m.add(tomcat(10, 5, "/srv/a"))
+	m.add(proc{pid: 11, start: 6, cmdline: []string{"java", "Fine"}})
+	cmdline := filepath.Join(stuck, "cmdline")
+	text, _ := os.ReadFile(cmdline)
+	os.Remove(cmdline)
+	if err := syscall.Mkfifo(cmdline, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := m.scanner()
+	s.patience = 50 * time.Millisecond
+	for range 2 { // the second look does not wait, and starts no second reading
+		ts, err := s.Scan(t.Context(), noon)
+		if err != nil || one(t, ts).Name != "Fine" {
+			t.Fatal(ts, err)
+		}
+		if len(s.Blind()) != 1 || s.Blind()[0].Reason != "stuck" {
+			t.Errorf("%+v", s.Blind())
+		}
+	}
+	w, err := os.OpenFile(cmdline, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(text)
+	w.Close()
+	pending := s.procs[10].pending
+	pending <- <-pending // wait for the answer, and leave it there
+	ts, err := s.Scan(t.Context(), noon)
+	if err != nil || len(ts) != 2 || ts[0].Name != "tomcat-8080" || len(s.Blind()) != 0 {
+		t.Errorf("%v %v %+v", ts, err, s.Blind())
+	}
+}
+
+// A log that the settings name is opened only if the target itself could, or
+// holds it open.
+func TestOpenForATarget(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root to make files of another user")
+	}
+	for _, held := range []bool{false, true} {
+		m := newMachine(t)
+		secret := filepath.Join(m.root, "etc/shadow")
+		m.put(m.root, "etc/shadow", "root:x")
+		os.Chmod(secret, 0o600)
+		m.put(m.root, "/srv/a/conf/server.xml", strings.Replace(smallServerXML, `prefix="access" suffix=".log"`, `directory="/etc" prefix="shadow" rotatable="false"`, 1))
+		p := tomcat(10, 5, "/srv/a")
+		if held {
+			p.fds[9] = secret
+		}
+		dir := m.add(p)
+		m.put(dir, "status", "Uid:\t4711\t4711\t4711\t4711\nGid:\t4711\t4711\t4711\t4711\nNSpid:\t10\n")
+		x := one(t, m.scan())
+		if len(x.AccessLogs) != 1 || x.AccessLogs[0].Path != "/etc/shadow" {
+			t.Fatalf("%+v", x.AccessLogs)
+		}
+		f, err := x.Open(x.AccessLogs[0].Path)
+		if err == nil {
+			f.Close()
+		}
+		if held != (err == nil) || !held && !errors.Is(err, root.ErrNotTheirs) {
+			t.Errorf("held %v: %v", held, err)
+		}
+	}
+}
+
+// A descriptor's name that means another file beneath the target's root.
+func TestDescriptorFromOutside(t *testing.T) {
+	m := newMachine(t)
+	m.put(m.root, "/srv/a/conf/server.xml", smallServerXML)
+	outside := filepath.Join(t.TempDir(), "console.out")
+	os.WriteFile(outside, nil, 0o644)
+	m.put(m.root, outside, "another file of the same name")
+	p := tomcat(10, 5, "/srv/a")
+	p.fds = map[int]string{1: outside, 2: outside}
+	m.add(p)
+	x := one(t, m.scan())
+	if !strings.Contains(blindTo(x, "stdout_is_outside"), outside) || !x.AppLogs[0].Incomplete {
+		t.Errorf("%+v %+v", x.Blind, x.AppLogs)
+	}
+}
+
+// Two services have requests of their own each, and properties come from
+// catalina.properties and, where it is told so, from the environment.
+func TestServicesAndProperties(t *testing.T) {
+	m := newMachine(t)
+	p := tomcat(10, 5, "/srv/a")
+	p.environ = []string{"SECOND=8082", "catalina.home=/wrong"}
+	p.cmdline = append([]string{"java", "-Done=8081", "-XX:+HeapDumpOnOutOfMemoryError", "-XX:HeapDumpPath=dumps/%p"}, p.cmdline[1:]...)
+	m.add(p)
+	m.put(m.root, "/srv/a/conf/catalina.properties", "one=9999\nthird=8083\norg.apache.tomcat.util.digester.PROPERTY_SOURCE=org.apache.tomcat.util.digester.EnvironmentPropertySource\n")
+	valve := `<Valve className="org.apache.catalina.valves.AccessLogValve" prefix="%s" pattern="%%D"/>`
+	m.put(m.root, "/srv/a/conf/server.xml", `<Server><Service><Connector port="${one}"/><Connector port="${SECOND}"/><Engine name="A">`+fmt.Sprintf(valve, "a")+
+		`</Engine></Service><Service><Connector port="${third}"/><Engine name="B"><Host name="h"/>`+fmt.Sprintf(valve, "b")+`</Engine></Service></Server>`)
+	m.put(m.root, "/srv/a/conf/B/h/shop.xml", `<Context>`+fmt.Sprintf(valve, "shop")+`</Context>`)
+	x := one(t, m.scan())
+	var got []string
+	for _, c := range x.Connectors {
+		got = append(got, fmt.Sprint(c.Port))
+	}
+	for _, a := range x.AccessLogs {
+		got = append(got, fmt.Sprintf("%s %s %v", a.Name, a.Scope, a.Counted))
+	}
+	if s := strings.Join(got, ","); s != "8081,8082,8083,a engine true,b engine true,shop context:/shop false" {
+		t.Error(s)
+	}
+	if x.HeapDump != "/srv/a/dumps/10" {
+		t.Error(x.HeapDump)
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/shirou/gopsutil/v3/process"
-
-	"github.com/jvm-sidecar/sidecar/internal/root"
 )
 
 // A Scanner finds the JVMs of this machine. It is used by one goroutine.
@@ -86,7 +84,7 @@ func javaName(name string) bool {
 
 func (s *Scanner) build(ctx context.Context, p *process.Process, created int64) *Target {
 	v := &seen{pid: int(p.Pid), nspid: int(p.Pid), start: uint64(created), started: time.UnixMilli(created),
-		w: &world{root: "/", cred: root.Cred{}, held: map[string]bool{}}, fdsDenied: true}
+		w: &world{access: access{root: "/"}}, fdsDenied: true}
 	v.perf.reason = "platform"
 	v.cmdline, _ = p.CmdlineSliceWithContext(ctx)
 	v.exe, _ = p.ExeWithContext(ctx)

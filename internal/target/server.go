@@ -56,10 +56,15 @@ func (b *builder) tomcat() {
 	b.t.Connectors, b.t.Executors = s.connectors, s.executors
 	b.t.Findings = append(b.t.Findings, s.findings...)
 	b.listening(b.t.Connectors)
-	for _, v := range s.valves {
-		b.t.AccessLogs = append(b.t.AccessLogs, v.accessLog(b.t.Base, b.v))
+	for i := range s.engines {
+		from := len(b.t.AccessLogs)
+		for _, v := range s.valves {
+			if v.service == i {
+				b.t.AccessLogs = append(b.t.AccessLogs, v.accessLog(b.t.Base, b.v))
+			}
+		}
+		countOnce(b.t.AccessLogs[from:])
 	}
-	countOnce(b.t.AccessLogs)
 	b.juli()
 }
 
@@ -157,24 +162,26 @@ func (b *builder) serverXML() serverXML {
 // contexts reads the access-log valves of conf/context.xml, which every context
 // has, and of conf/ENGINE/HOST/*.xml.
 func (b *builder) contexts(s *serverXML, value func(string) string) {
-	read := func(name, scope string) {
+	read := func(name string, service int, scope string) {
 		data, err := b.w.settings(name)
 		if err != nil {
 			return
 		}
 		if root, _, err := parseXML(data); err == nil {
-			readValves(root, scope, value, &s.valves)
+			readValves(root, service, scope, value, &s.valves)
 		}
 	}
-	read(path.Join(b.t.Base, "conf/context.xml"), "context:*")
-	for i, h := range s.hosts {
-		if i == 16 || s.engine == "" || strings.ContainsAny(s.engine+h, "/\x00") {
-			break
-		}
-		dir := path.Join(b.t.Base, "conf", s.engine, h)
-		for _, f := range b.w.list(dir, 64) {
-			if strings.HasSuffix(f, ".xml") {
-				read(path.Join(dir, f), "context:/"+strings.TrimSuffix(f, ".xml"))
+	for n, e := range s.engines {
+		read(path.Join(b.t.Base, "conf/context.xml"), n, "context:*")
+		for i, h := range e.hosts {
+			if i == 16 || e.name == "" || strings.ContainsAny(e.name+h, "/\x00") {
+				break
+			}
+			dir := path.Join(b.t.Base, "conf", e.name, h)
+			for _, f := range b.w.list(dir, 64) {
+				if strings.HasSuffix(f, ".xml") {
+					read(path.Join(dir, f), n, "context:/"+strings.TrimSuffix(f, ".xml"))
+				}
 			}
 		}
 	}

@@ -38,6 +38,9 @@ type Target struct {
 	AppLogs    []AppLog    `json:"app_logs,omitempty" yaml:"app_logs,omitempty"`
 	GCLogs     []GCLog     `json:"gc_logs,omitempty" yaml:"gc_logs,omitempty"`
 	PerfData   PerfData    `json:"perf_data" yaml:"perf_data"`
+	// HeapDump is where the JVM writes its heap on an OutOfMemoryError: a file, or
+	// a folder. Empty when it does not.
+	HeapDump string `json:"heap_dump,omitempty" yaml:"heap_dump,omitempty"`
 
 	// Learned says for the reader how each fact was found.
 	Learned []Fact `json:"learned,omitempty" yaml:"learned,omitempty"`
@@ -45,6 +48,9 @@ type Target struct {
 	Blind []Blind `json:"blind,omitempty" yaml:"blind,omitempty"`
 	// Findings are settings that will hurt under load.
 	Findings []Finding `json:"findings,omitempty" yaml:"findings,omitempty"`
+
+	// access is how its files are opened; nil for one that was made by hand.
+	access *access
 }
 
 // Process is the JVM as the kernel knows it. PID and StartTicks together are
@@ -114,7 +120,8 @@ type LogFile struct {
 	// Path is the live file as the target names it; empty when the date is in
 	// the live name.
 	Path string `json:"path,omitempty" yaml:"path,omitempty"`
-	// Dir and Match are the folder and a regular expression on the base name.
+	// Dir is the folder, in both cases, and Match a regular expression on the base
+	// name where Path is empty.
 	Dir   string `json:"dir,omitempty" yaml:"dir,omitempty"`
 	Match string `json:"match,omitempty" yaml:"match,omitempty"`
 }

@@ -33,16 +33,22 @@ type serverXML struct {
 	connectors []Connector
 	executors  []Executor
 	valves     []valve
-	engine     string
-	hosts      []string
+	engines    []engine // one for each service
 	findings   []Finding
+}
+
+// engine is the container of one service.
+type engine struct {
+	name  string
+	hosts []string
 }
 
 // valve is one access-log valve, not yet resolved into files.
 type valve struct {
-	scope string // engine, host:NAME, context:PATH
-	attr  map[string]string
-	class string
+	service int    // which one of the server's
+	scope   string // engine, host:NAME, context:PATH
+	attr    map[string]string
+	class   string
 }
 
 // tomcatVersion is major and minor, 0 when unknown, and the patch.
@@ -76,6 +82,14 @@ func (v tomcatVersion) atLeast(major, minor, patch int) bool {
 // value resolves ${…}.
 func readServerXML(root *element, v tomcatVersion, native bool, value func(string) string) serverXML {
 	var s serverXML
+	// From 8.5 on the native library is used for HTTP/1.1 only when a listener
+	// asks for it; 10.1 has no such connector any more.
+	apr := native && v.major != 0 && !v.atLeast(8, 5, 0)
+	root.each("Listener", func(l *element) {
+		if strings.HasSuffix(l.attr["className"], "AprLifecycleListener") && strings.EqualFold(value(l.attr["useAprConnector"]), "true") {
+			apr = native && !(v.major != 0 && v.atLeast(10, 1, 0))
+		}
+	})
 	root.each("Service", func(service *element) {
 		// In the order of the file: Tomcat looks an executor up when it comes to
 		// the connector, so one that is defined further down does not count.
@@ -87,22 +101,24 @@ func readServerXML(root *element, v tomcatVersion, native bool, value func(strin
 				s.executors = append(s.executors, x)
 				executors[x.Name] = true
 			case e.name == "Connector" && len(s.connectors) < maxPools:
-				if c, ok := readConnector(e, v, native, executors, value, &s); ok {
+				if c, ok := readConnector(e, v, apr, executors, value, &s); ok {
 					s.connectors = append(s.connectors, c)
 				}
 			}
 		}
-		service.each("Engine", func(engine *element) {
-			s.engine = value(engine.attr["name"])
-			readValves(engine, "engine", value, &s.valves)
-			engine.each("Host", func(host *element) {
+		service.each("Engine", func(e *element) {
+			n := len(s.engines)
+			in := engine{name: value(e.attr["name"])}
+			readValves(e, n, "engine", value, &s.valves)
+			e.each("Host", func(host *element) {
 				name := value(host.attr["name"])
-				s.hosts = append(s.hosts, name)
-				readValves(host, "host:"+name, value, &s.valves)
+				in.hosts = append(in.hosts, name)
+				readValves(host, n, "host:"+name, value, &s.valves)
 				host.each("Context", func(c *element) {
-					readValves(c, "context:"+value(c.attr["path"]), value, &s.valves)
+					readValves(c, n, "context:"+value(c.attr["path"]), value, &s.valves)
 				})
 			})
+			s.engines = append(s.engines, in)
 		})
 	})
 	return s
@@ -141,7 +157,7 @@ func readExecutor(e *element, v tomcatVersion, value func(string) string, s *ser
 	return x
 }
 
-func readConnector(e *element, v tomcatVersion, native bool, executors map[string]bool, value func(string) string, s *serverXML) (Connector, bool) {
+func readConnector(e *element, v tomcatVersion, apr bool, executors map[string]bool, value func(string) string, s *serverXML) (Connector, bool) {
 	get := func(k string) string { return value(e.attr[k]) }
 	port, err := strconv.Atoi(strings.TrimSpace(get("port")))
 	if err != nil || port < -1 || port > 65535 {
@@ -154,7 +170,7 @@ func readConnector(e *element, v tomcatVersion, native bool, executors map[strin
 	c := Connector{
 		Port:              port,
 		Address:           get("address"),
-		Protocol:          protocolOf(get("protocol"), v, native),
+		Protocol:          protocolOf(get("protocol"), v, apr),
 		TLS:               strings.EqualFold(get("SSLEnabled"), "true"),
 		Executor:          get("executor"),
 		AcceptCount:       number(cmpOr(get("acceptCount"), get("backlog")), 100),
@@ -200,11 +216,11 @@ func readConnector(e *element, v tomcatVersion, native bool, executors map[strin
 }
 
 // protocolOf names the kind of a connector by its protocol attribute.
-func protocolOf(p string, v tomcatVersion, native bool) string {
+func protocolOf(p string, v tomcatVersion, apr bool) string {
 	old := v.major != 0 && v.major <= 7
 	auto := "nio"
 	switch {
-	case native && v.major != 0 && !v.atLeast(8, 5, 0):
+	case apr:
 		auto = "apr"
 	case old:
 		auto = "bio"
@@ -283,7 +299,7 @@ func maxConnections(c Connector, v tomcatVersion, s *serverXML) int {
 	return 10000
 }
 
-func readValves(e *element, scope string, value func(string) string, out *[]valve) {
+func readValves(e *element, service int, scope string, value func(string) string, out *[]valve) {
 	e.each("Valve", func(v *element) {
 		class := v.attr["className"]
 		switch class[strings.LastIndexByte(class, '.')+1:] {
@@ -298,7 +314,7 @@ func readValves(e *element, scope string, value func(string) string, out *[]valv
 		for k, a := range v.attr {
 			attr[k] = value(a)
 		}
-		*out = append(*out, valve{scope: scope, attr: attr, class: class})
+		*out = append(*out, valve{service: service, scope: scope, attr: attr, class: class})
 	})
 }
 
@@ -373,6 +389,9 @@ func (vl valve) accessLog(base string, v tomcatVersion) AccessLog {
 // only when nothing wider is there. Of several in the same place the one counts
 // whose pattern tells most: a duration first, then the thread, then the rest. A
 // log with conditions leaves requests out, and comes after any other.
+//
+// All logs are of one service: another has its own connectors, and so its own
+// requests.
 func countOnce(logs []AccessLog) {
 	best := map[string]int{}
 	for i := range logs {
@@ -382,13 +401,15 @@ func countOnce(logs []AccessLog) {
 		}
 	}
 	_, engine := best["engine"]
+	_, every := best["context:*"]
 	hosts := false
 	for scope := range best {
 		hosts = hosts || strings.HasPrefix(scope, "host:")
 	}
 	for i := range logs {
 		scope := logs[i].Scope
-		covered := scope != "engine" && (engine || !strings.HasPrefix(scope, "host:") && hosts)
+		context := strings.HasPrefix(scope, "context:")
+		covered := scope != "engine" && engine || context && hosts || context && scope != "context:*" && every
 		logs[i].Counted = best[scope] == i && !covered
 	}
 }

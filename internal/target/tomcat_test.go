@@ -131,6 +131,7 @@ func TestCountOnce(t *testing.T) {
 		{"equal: the first", []AccessLog{log("host:a", "%s %D", ""), log("host:a", "%s %D", "")}, "[true false]"},
 		{"a condition leaves requests out", []AccessLog{log("host:a", "%s %D %I", "conditionIf=x"), log("host:a", "%s", "")}, "[false true]"},
 		{"contexts only", []AccessLog{log("context:/x", "%s", ""), log("context:/y", "%s", "")}, "[true true]"},
+		{"every context has the same valve", []AccessLog{log("context:*", "%s", ""), log("context:/y", "%s", "")}, "[true false]"},
 		{"a context inside of a host", []AccessLog{log("context:/x", "%s %D", ""), log("host:a", "%s", "")}, "[false true]"},
 	} {
 		countOnce(tt.logs)
@@ -155,6 +156,25 @@ func TestHasDuration(t *testing.T) {
 	}
 	if !hasDuration(AccessLog{Format: "w3c", Pattern: "date time-taken"}) || hasDuration(AccessLog{Format: "w3c", Pattern: "date"}) {
 		t.Error("w3c")
+	}
+}
+
+func TestNativeConnector(t *testing.T) {
+	for _, tt := range []struct {
+		version, listener string
+		native            bool
+		want              string
+	}{
+		{"9.0.98", `useAprConnector="true"`, true, "apr"},
+		{"9.0.98", `useAprConnector="true"`, false, "nio"},
+		{"9.0.98", ``, true, "nio"},
+		{"10.1.34", `useAprConnector="true"`, true, "nio"},
+		{"7.0.109", ``, true, "apr"},
+	} {
+		s := readXML(t, `<Server><Listener className="org.apache.catalina.core.AprLifecycleListener" `+tt.listener+`/><Service><Connector port="1"/></Service></Server>`, tt.version, tt.native, nil)
+		if got := s.connectors[0].Protocol; got != tt.want {
+			t.Errorf("%+v: %s", tt, got)
+		}
 	}
 }
 
