@@ -96,51 +96,69 @@ type lot struct {
 	bytes int64
 }
 
-// New makes a Shipper and starts its sender. The settings have been checked; the
-// client is made from them, which reads no file yet.
+// New makes a Shipper and starts its sender. The settings are checked, and the
+// client is made from them; files of secrets are read at each push.
 func New(cfg Config, log *slog.Logger) (*Shipper, error) {
+	client, err := clientOf(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	return newWith(cfg, log, client)
+}
+
+func newWith(cfg Config, log *slog.Logger, client *http.Client) (*Shipper, error) {
 	s := &Shipper{
 		log: log, streams: map[labels]*stream{}, taps: map[*Tap]bool{},
 		wake: make(chan struct{}, 1), stopping: make(chan struct{}), done: make(chan struct{}),
 		n: newCounts(),
 	}
 	s.hard, s.cancel = context.WithCancel(context.Background())
-	if err := s.Configure(cfg); err != nil {
-		s.cancel()
-		return nil, err
-	}
+	s.configure(cfg, client)
 	s.openSpool()
 	go s.clock()
 	go s.run()
 	return s, nil
 }
 
-// Configure puts other settings in force. What is queued stays; lines get their
-// labels when they are offered, so those of old lines are the old ones.
-func (s *Shipper) Configure(cfg Config) error {
+// clientOf checks the settings and makes the client.
+func clientOf(cfg *Config) (*http.Client, error) {
 	if err := cfg.Check(); err != nil {
-		return err
+		return nil, err
 	}
 	client, err := promconfig.NewClientFromConfig(cfg.HTTP, "loki")
 	if err != nil {
-		return fmt.Errorf("http: %w", err)
+		return nil, fmt.Errorf("http: %w", err)
 	}
-	return s.configure(cfg, client)
-}
-
-func (s *Shipper) configure(cfg Config, client *http.Client) error {
 	// A redirect would turn the push into a GET of another page, answered 200.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client, nil
+}
+
+// Configure puts other settings in force. What is queued stays, with the labels
+// it got when it was offered. The spool stays where it was.
+func (s *Shipper) Configure(cfg Config) error {
+	client, err := clientOf(&cfg)
+	if err != nil {
+		return err
+	}
+	s.configure(cfg, client)
+	return nil
+}
+
+func (s *Shipper) configure(cfg Config, client *http.Client) {
 	host := cfg.Host
 	if host == "" {
 		host, _ = os.Hostname()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.client != nil {
+		s.client.CloseIdleConnections()
+		cfg.SpoolDir = s.cfg.SpoolDir
+	}
 	s.cfg, s.mask, s.host, s.client = cfg, newMasker(cfg.Masks), clean(host, 255), client
 	s.streams = map[labels]*stream{}
 	s.nudge()
-	return nil
 }
 
 // nudge wakes the sender up.
