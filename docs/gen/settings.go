@@ -81,6 +81,8 @@ func typeName(t reflect.Type) string {
 		return "map"
 	case reflect.Pointer:
 		return typeName(t.Elem())
+	case reflect.String:
+		return "string"
 	}
 	return strings.TrimPrefix(t.String(), "*")
 }

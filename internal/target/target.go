@@ -147,16 +147,16 @@ type AccessLog struct {
 	LogFile `yaml:",inline"`
 	// Format is tomcat, w3c, json, jetty (CustomRequestLog) or jetty-ncsa.
 	Format  string `json:"format" yaml:"format"`
-	Pattern string `json:"pattern" yaml:"pattern"`
+	Pattern string `json:"pattern" yaml:"pattern"` // as the server's settings have it
 	// Scope is engine, host:NAME or context:PATH. Requests are counted from the
 	// widest scope that covers them, once.
 	Scope     string `json:"scope" yaml:"scope"`
-	Buffered  bool   `json:"buffered" yaml:"buffered"`
-	Rotatable bool   `json:"rotatable" yaml:"rotatable"`
+	Buffered  bool   `json:"buffered" yaml:"buffered"`   // its lines come in lumps
+	Rotatable bool   `json:"rotatable" yaml:"rotatable"` // it begins a new file each day
 	// MaxDays is how long the files are kept; 0 is for ever.
 	MaxDays    int    `json:"max_days,omitempty" yaml:"max_days,omitempty"`
-	Counted    bool   `json:"counted" yaml:"counted"` // false where another valve logs the same requests
-	Conditions string `json:"conditions,omitempty" yaml:"conditions,omitempty"`
+	Counted    bool   `json:"counted" yaml:"counted"`                           // false where another valve logs the same requests
+	Conditions string `json:"conditions,omitempty" yaml:"conditions,omitempty"` // under which requests are left out
 }
 
 // AppLog is one application log.
