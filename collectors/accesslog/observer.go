@@ -185,6 +185,9 @@ func (o *Observer) Observe(line []byte) (open bool) {
 		}
 	}
 	if o.ear != nil {
+		if !timed {
+			ms = 0
+		}
 		o.hear(line, r, ms)
 	}
 	return false

@@ -178,6 +178,13 @@ func (o *Observer) moreBody(text []byte) {
 	}
 }
 
+// TellOpen hands over the record that is being taken, when nobody will read on.
+func (o *Observer) TellOpen() {
+	if o.rec.heard == taking {
+		o.tellRecord()
+	}
+}
+
 // tellRecord hands the record over.
 func (o *Observer) tellRecord() {
 	e, r := o.ear, &o.rec
