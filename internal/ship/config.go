@@ -15,14 +15,12 @@ import (
 
 // Config is the settings section loki. Nothing is shipped until URL is set.
 type Config struct {
-	URL    string            `yaml:"url"`    // Loki's push address, as in http://loki:3100/loki/api/v1/push. Empty: nothing is shipped.
-	Tenant string            `yaml:"tenant"` // The tenant, sent as X-Scope-OrgID. Empty: no such header.
-	Labels map[string]string `yaml:"labels"` // Labels of your own on every line, beside target, source, level, event and host. Few and constant.
-	Host   string            `yaml:"host"`   // The label host. Empty: the machine's name.
-	// Encoding is protobuf (with snappy) or json.
-	Encoding string `yaml:"encoding"`
-	// HTTP is how the server is spoken to: basic_auth, authorization, tls_config, proxy_url and the rest of Prometheus' HTTP client settings.
-	HTTP promconfig.HTTPClientConfig `yaml:"http"`
+	URL      string            `yaml:"url"`      // Loki's push address, as in http://loki:3100/loki/api/v1/push. Empty: nothing is shipped.
+	Tenant   string            `yaml:"tenant"`   // The tenant, sent as X-Scope-OrgID. Empty: no such header.
+	Labels   map[string]string `yaml:"labels"`   // Labels of your own on every line, beside target, source, level, event and host. Few and constant.
+	Host     string            `yaml:"host"`     // The label host. Empty: the machine's name.
+	Encoding string            `yaml:"encoding"` // protobuf (with snappy) or json.
+	HTTP     HTTP              `yaml:"http"`     // How the server is spoken to.
 
 	Select Select `yaml:"select"` // Which lines are shipped.
 	Masks  []Mask `yaml:"masks"`  // Secrets to be masked, beside the built-in ones.
@@ -40,6 +38,51 @@ type Config struct {
 	StopTimeout    time.Duration `yaml:"stop_timeout"`     // How long the end of the program waits for what is queued; the rest is spooled.
 	SpoolBytes     int64         `yaml:"spool_bytes"`      // Disk for lines that wait, across restarts too; 0 is no spool.
 	SpoolDir       string        `yaml:"spool_dir"`        // Where the spool is. Empty: ship in the sidecar's storage path.
+}
+
+// HTTP is how the server is spoken to. Secrets stand in files of their own,
+// which are read anew at each push, so that they can be changed while the
+// sidecar runs and never show in the settings.
+type HTTP struct {
+	Username     string `yaml:"username"`      // For basic authentication.
+	PasswordFile string `yaml:"password_file"` // The password that goes with it.
+	BearerFile   string `yaml:"bearer_file"`   // A token, sent as Authorization: Bearer.
+	ProxyURL     string `yaml:"proxy_url"`     // A proxy; empty is what the environment says.
+	CAFile       string `yaml:"ca_file"`       // Certificates that the server's is held against; empty are the machine's.
+	CertFile     string `yaml:"cert_file"`     // Our own certificate, where the server asks for one.
+	KeyFile      string `yaml:"key_file"`      // Its key.
+	ServerName   string `yaml:"server_name"`   // The name in the server's certificate, where it is not the one in the address.
+	Insecure     bool   `yaml:"insecure"`      // Take any certificate: whoever is in between reads the lines.
+}
+
+// client is the same in the words of Prometheus' HTTP client.
+func (h *HTTP) client() (promconfig.HTTPClientConfig, error) {
+	c := promconfig.HTTPClientConfig{
+		EnableHTTP2: true,
+		TLSConfig: promconfig.TLSConfig{CAFile: h.CAFile, CertFile: h.CertFile, KeyFile: h.KeyFile,
+			ServerName: h.ServerName, InsecureSkipVerify: h.Insecure},
+	}
+	if h.Username != "" {
+		c.BasicAuth = &promconfig.BasicAuth{Username: h.Username, PasswordFile: h.PasswordFile}
+	} else if h.PasswordFile != "" {
+		return c, errors.New("password_file: there is no username")
+	}
+	if h.BearerFile != "" {
+		c.Authorization = &promconfig.Authorization{Type: "Bearer", CredentialsFile: h.BearerFile}
+	}
+	if (h.CertFile == "") != (h.KeyFile == "") {
+		return c, errors.New("cert_file and key_file go together")
+	}
+	if h.ProxyURL != "" {
+		u, err := url.Parse(h.ProxyURL)
+		if err != nil || u.Host == "" {
+			return c, fmt.Errorf("proxy_url: %q is no address", h.ProxyURL)
+		}
+		c.ProxyURL = promconfig.URL{URL: u}
+	} else {
+		c.ProxyFromEnvironment = true
+	}
+	return c, c.Validate()
 }
 
 // Select says which lines are shipped.
@@ -75,7 +118,7 @@ var levels = []string{"", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
 // DefaultConfig is what holds where the settings say nothing.
 func DefaultConfig() Config {
 	return Config{
-		Encoding: "protobuf", HTTP: promconfig.DefaultHTTPClientConfig,
+		Encoding:       "protobuf",
 		Select:         Select{Level: "WARN", Events: true, GCPause: 500 * time.Millisecond, Slow: 5 * time.Second, Status: 500},
 		LinesPerSecond: 10, MaxLine: 16 << 10, MaxAge: 6 * 24 * time.Hour,
 		QueueBytes: 8 << 20, BatchBytes: 1 << 20, BatchWait: time.Second, BytesPerSecond: 2 << 20,
@@ -109,8 +152,8 @@ func (c *Config) Check() error {
 	if c.Encoding != "protobuf" && c.Encoding != "json" {
 		return fmt.Errorf("encoding: %q is neither protobuf nor json", c.Encoding)
 	}
-	if err := c.HTTP.Validate(); err != nil {
-		return fmt.Errorf("http: %w", err)
+	if _, err := c.HTTP.client(); err != nil {
+		return fmt.Errorf("http.%w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Labels)) {
 		switch {

@@ -21,8 +21,8 @@ type rule struct {
 // paths, and bare JSON web tokens. What they can't know: a secret without a name
 // beside it.
 var builtIn = []rule{
-	{[]string{"authorization"}, regexp.MustCompile(`(?i)authorization["']?\s*[:=]\s*["']?((?:(?:basic|bearer|digest|negotiate|ntlm|token|apikey|aws4-hmac-sha256)\s+)?[^\s"',;\]})]+(?:\s*,\s*[a-z]+=(?:"[^"]*"|[^\s,"]+))*)`)},
-	{[]string{"cookie"}, regexp.MustCompile(`(?i)cookie["']?\s*[:=]\s*["']?([^\s"'\]})][^"'\r\n\]})]*)`)},
+	{[]string{"authorization"}, regexp.MustCompile(`(?i)authorization["']?\s*[:=]\s*[\["']*((?:(?:basic|bearer|digest|negotiate|ntlm|token|apikey|aws4-hmac-sha256)\s+)?[^\s"',;\]})]+(?:\s*,\s*[a-z]+=(?:"[^"]*"|[^\s,"]+))*)`)},
+	{[]string{"cookie"}, regexp.MustCompile(`(?i)cookie["']?\s*[:=]\s*[\["']*([^\s"'\]})][^"'\r\n\]})]*)`)},
 	{[]string{"bearer "}, regexp.MustCompile(`(?i)\bbearer\s+([a-z0-9._~+/=-]{8,})`)},
 	{[]string{"pass", "pwd", "secret", "token", "key", "credential", "sessionid", "signature", "sig="}, regexp.MustCompile(`(?i)(?:pass(?:word|wd|phrase|code)?|pwd|secret|token|api[-_.]?key|access[-_.]?key|private[-_.]?key|secret[-_.]?key|credentials?|jsessionid|session[-_.]?id|signature|\bsig)["'\]]*\s*(?:=|:|%3[dD])\s*("[^"]*"|'[^']*'|[^\s&;,"'\]})|]+)`)},
 	{[]string{"://"}, regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/?#@:"']*:([^\s/"']+)@`)},

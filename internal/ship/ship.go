@@ -125,7 +125,11 @@ func clientOf(cfg *Config) (*http.Client, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	client, err := promconfig.NewClientFromConfig(cfg.HTTP, "loki")
+	settings, err := cfg.HTTP.client()
+	if err != nil {
+		return nil, err
+	}
+	client, err := promconfig.NewClientFromConfig(settings, "loki")
 	if err != nil {
 		return nil, fmt.Errorf("http: %w", err)
 	}
