@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -772,6 +773,6 @@ func TestSchedules(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for seed := *firstSeed; seed < *firstSeed+n; seed++ {
-		runSchedule(t, dir, seed)
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { runSchedule(t, dir, seed) })
 	}
 }
