@@ -44,6 +44,7 @@ func main() {
 	size := flag.Int64("bytes", 2_000_000_000, "size of the storm file")
 	rounds := flag.Int("rounds", 3, "rounds of each command")
 	seconds := flag.Int("seconds", 10, "length of the live runs")
+	soakFor := flag.Duration("soak", time.Minute, "length of each soak")
 	dir := flag.String("dir", "", "scratch folder; default a new one in the system's")
 	role := flag.String("role", "", "internal: what this process is to do")
 	flag.Parse()
@@ -70,7 +71,7 @@ func main() {
 		tableLong(*dir)
 	}
 	if *only == "" || *only == "soak" {
-		soak(*dir, 6*time.Duration(*seconds)*time.Second)
+		soak(*dir, *soakFor)
 	}
 }
 
