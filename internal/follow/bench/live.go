@@ -109,6 +109,7 @@ func tableLive(dir string, seconds int) {
 	fmt.Printf("\nLive for %d s: 130,000 access lines/s and 300 MB/s of storm at once, parsed, GOMAXPROCS=1\n\n", seconds)
 	fmt.Println("| writes of | MB written | cores, user | cores, user+sys | user s/GB | behind 1 s after the end | peak RSS MB |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- |")
+	var perGB []float64
 	for _, size := range []int{1 << 20, 8 << 10} {
 		a, b := filepath.Join(dir, "access.log"), filepath.Join(dir, "catalina.out")
 		os.Remove(a)
@@ -145,9 +146,15 @@ func tableLive(dir string, seconds int) {
 		fmt.Printf("| %d KB | %.0f | %.3f | %.3f | %.3f | %.1f MB | %d |\n", size>>10, float64(sum)/1e6,
 			u.user.Seconds()/float64(seconds), (u.user+u.sys).Seconds()/float64(seconds),
 			u.user.Seconds()/float64(sum)*1e9, float64(sum-read)/1e6, u.rss/1024)
+		perGB = append(perGB, u.user.Seconds()/float64(sum)*1e9)
+		work := fmt.Sprintf("live in writes of %d KB: ", size>>10)
+		bar(work+"user + system CPU", 0.25, (u.user+u.sys).Seconds()/float64(seconds), " cores")
+		bar(work+"behind 1 s after the end", 0, float64(sum-read)/1e6, " MB")
+		bar(work+"resident memory", 40, float64(u.rss)/1024, " MB")
 		os.Remove(a)
 		os.Remove(b)
 	}
+	bar("live: user CPU a byte in writes of 8 KB, times that of 1 MB", 1, perGB[1]/perGB[0], "")
 }
 
 type limited struct{ text string }

@@ -149,6 +149,10 @@ func soakOnce(dir, how string, span time.Duration) {
 		_, err = fmt.Sscan(tail, &lag)
 		check(err)
 	}
+	missing := total - read[0] - lost[0] - skipped[0] + accTotal - read[1]
+	bar("soak, rotated by "+how+": bytes not accounted for", 0, float64(missing), "")
+	bar("soak, rotated by "+how+": largest lag", 2, lag, " s")
+	bar("soak, rotated by "+how+": resident memory", 40, float64(u.rss)/1024, " MB")
 	fmt.Printf("| %s | %d | %.0f | %d | %d | %s | %d | %.1f | %.2f | %d |\n", how, rotations[0]+truncations[0], float64(total)/1e6,
 		total-read[0]-lost[0]-skipped[0], lost[0], gaps[0], accTotal-read[1], lag, (u.user+u.sys).Seconds()/span.Seconds(), u.rss/1024)
 }
