@@ -146,6 +146,9 @@ func (b *bar) read(in *input, h follow.Handler) error {
 	if n, ok := h.(interface{ Begin(name string) }); ok {
 		n.Begin(in.name)
 	}
+	if n, ok := h.(interface{ SetWritten(unix float64) }); ok {
+		n.SetWritten(in.modTime())
+	}
 	ledger, err := follow.Lines(r, h, follow.Spec{})
 	if err != nil {
 		return fmt.Errorf("%s: after %d bytes: %w", in.name, in.counted.n, err)
