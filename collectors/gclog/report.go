@@ -71,10 +71,10 @@ type fileStats struct {
 	first, last Stamp
 	firstSet    bool
 	// written is when the file was last written to, in Unix time, 0 if unknown.
-	written float64
-	covers      cover
-	generatns   [generations]Transition
-	bins        timeBins
+	written   float64
+	covers    cover
+	generatns [generations]Transition
+	bins      timeBins
 }
 
 // NewReport makes an empty report.
