@@ -31,6 +31,7 @@ var (
 		{"process", watchProcess},
 		{"jvm", watchJVM},
 		{"logdir", watchLogDir},
+		{"applog", watchDumps},
 	}
 	logs = []struct {
 		room string

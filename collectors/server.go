@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -115,10 +116,13 @@ func (m *Monitor) update(ctx context.Context, s *server) {
 	}
 	if !s.entry.Up {
 		m.keepWatches(s)
+		stay := slices.DeleteFunc(slices.Clone(s.watches), func(w *watch) bool { return !w.stays })
+		s.watches = slices.DeleteFunc(s.watches, func(w *watch) bool { return w.stays })
 		s.closeWatches()
+		s.watches = stay
 		return
 	}
-	if old == s.target && len(s.watches) > 0 {
+	if old == s.target && len(s.watches) == len(pollers) {
 		return
 	}
 	// Another process, or other settings under a living one.

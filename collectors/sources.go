@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors/process"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/root"
 	"github.com/jvm-sidecar/sidecar/internal/status"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
@@ -67,6 +69,14 @@ func watchLogDir(m *Monitor, t *target.Target) *watch {
 		}
 		return out
 	}}
+}
+
+// watchDumps looks for what a dying JVM leaves in its working directory. It
+// stays when the process is gone, because only then such a file is whole.
+func watchDumps(m *Monitor, t *target.Target) *watch {
+	set := metric.ForTarget(t.Name)
+	open := func() (*os.File, error) { return root.OpenDir(t.Process.Root, t.Process.Cwd) }
+	return &watch{set: set, poller: applog.NewDumps(set, t.Process.Cwd, open), stays: true}
 }
 
 // logDirs are the folders a server writes into.

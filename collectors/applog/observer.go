@@ -472,7 +472,7 @@ func (o *Observer) trace(n int, rest []byte) {
 			o.cause(rest[len(causedBy):])
 		}
 	case r.exc == nil && r.kind == full:
-		if throwable(rest) != nil {
+		if r.k.threw(rest) || throwable(rest) != nil {
 			o.threw(rest, n)
 		}
 	}
