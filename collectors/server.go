@@ -23,6 +23,9 @@ type server struct {
 	broken []target.Blind
 	pair   pairing
 	blame  blamer
+	// findings are the settings that will hurt, as last judged.
+	findings []target.Finding
+	judged   time.Time
 }
 
 func newServer(e *target.Entry) *server {
@@ -71,6 +74,9 @@ func (s *server) write() {
 	defer s.set.Unlock()
 	s.set.Begin()
 	s.entry.WriteTo(s.set)
+	if s.entry.Up {
+		target.WriteFindings(s.set, s.findings)
+	}
 	for source, up := range s.sourcesUp() {
 		s.set.Gauge(sourceUp, source).Set(truth(up))
 	}
@@ -119,6 +125,7 @@ func (m *Monitor) update(ctx context.Context, s *server) {
 		}
 		s.watches = append(s.watches, w)
 	}
+	s.judged = time.Time{}
 	m.updateStreams(ctx, s)
 	s.pair.join(s.streams)
 }

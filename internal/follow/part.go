@@ -256,6 +256,14 @@ func (f *Follower) readOn(p *part, budget int64) (int64, error) {
 			p.seen = p.read
 		}
 		lines := f.led.Lines
+		if p.carry > 0 && half == p.carry && b[window+half] == 0 {
+			// The file begins with a hole: what goes on there is not the line that
+			// the copy ended in.
+			f.led.Lost += int64(p.carry)
+			f.split.gap(GapTruncated)
+			copy(b[window:], b[window+half:end])
+			end, half, p.carry = end-half, 0, 0
+		}
 		used := f.split.block(&p.state, b[window:end], half)
 		if used > 0 {
 			p.kept += int64(used - p.carry)
