@@ -63,6 +63,8 @@ func startJVM(t testing.TB, j lab.JDK, classes string, threads int, options ...s
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A JVM that dies of a signal leaves its socket.
+	t.Cleanup(func() { os.Remove(fmt.Sprintf("/tmp/.java_pid%d", child.PID)) })
 	t.Cleanup(child.Stop)
 	p := &jvm{child, output}
 	if !lab.Until(time.Minute, func() bool {
