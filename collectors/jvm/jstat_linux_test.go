@@ -69,6 +69,16 @@ func TestAgainstJstatAndJcmd(t *testing.T) {
 				check("jvm_gc_collection_seconds_sum gc="+names[4], gcTable["FGCT"], seconds)
 				check("jvm_classes_loaded_total", classTable["Loaded"], 0)
 				check("jvm_classes_unloaded_total", classTable["Unloaded"], 0)
+				// The options as given; jcmd VM.flags has them in bytes.
+				check("jvm_flag name=MaxHeapSize value=192m", 1, 0)
+				check("jvm_flag name=InitialHeapSize value=96m", 1, 0)
+				check("jvm_flag name=Use"+gc+"GC value=true", 1, 0)
+				flags := run("jcmd", pid, "VM.flags")
+				for _, want := range []string{"-XX:MaxHeapSize=201326592", "-XX:InitialHeapSize=100663296", "-XX:+Use" + gc + "GC"} {
+					if !strings.Contains(flags, want) {
+						t.Errorf("no %s in %s", want, flags)
+					}
+				}
 				if used := heapInfo(info); used > 0 {
 					check("jvm_memory_used_bytes area=heap", used, 4<<20) // it counts to the KiB; eden is sampled
 				} else {
