@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/attach"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 	"github.com/jvm-sidecar/sidecar/internal/status"
@@ -50,6 +51,7 @@ type Monitor struct {
 	self       *selfWatch
 	host       *watch // the machine, which belongs to no server
 	own        *metric.Set
+	attach     *attach.Client
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
 	cfg      Config
@@ -97,7 +99,7 @@ func New(cfg Config, o Options) (*Monitor, error) {
 	now := time.Now()
 	m := &Monitor{
 		options: o, log: o.Log, started: now, checkpoint: checkpoint,
-		self: newSelfWatch(), own: metric.NewSet(),
+		self: newSelfWatch(), own: metric.NewSet(), attach: attach.New(),
 		servers: map[string]*server{}, states: states, registry: target.NewRegistry(),
 		rescan: make(chan struct{}, 1), reloadOK: true, reloaded: now,
 	}

@@ -48,10 +48,10 @@ func watchProcess(m *Monitor, t *target.Target) *watch {
 }
 
 func watchJVM(m *Monitor, t *target.Target) *watch {
-	cfg := jvm.Config{
-		PerfPath: t.PerfData.Path, NoPerf: t.PerfData.Reason, Root: m.options.Procfs,
-		PID: t.Process.PID, StartTicks: t.Process.StartTicks, UID: t.Process.UID, CheckOwner: true,
-	}
+	cfg := m.cfg.JVM
+	cfg.PerfPath, cfg.NoPerf, cfg.Root = t.PerfData.Path, t.PerfData.Reason, m.options.Procfs
+	cfg.PID, cfg.StartTicks, cfg.UID, cfg.CheckOwner = t.Process.PID, t.Process.StartTicks, t.Process.UID, true
+	cfg.Dump = m.dumper(t)
 	set := metric.ForTarget(t.Name)
 	p := jvm.New(set, cfg)
 	return &watch{set: set, poller: p, blind: func() []target.Blind { return blindOf(p.Blind()) }}
