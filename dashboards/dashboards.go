@@ -2,7 +2,8 @@
 // the program in gen, whose library stays out of the sidecar; go generate mends
 // them.
 //
-// They are of Grafana's classic schema, which Grafana 9 to 12 import.
+// They are of Grafana's classic schema, not of the one with kinds and specs, so
+// that older versions import them too.
 package dashboards
 
 import "embed"

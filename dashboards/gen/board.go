@@ -61,7 +61,26 @@ func (b board) build() (dashboard.Dashboard, error) {
 			id++
 		}
 	}
-	return d.Build()
+	built, err := d.Build()
+	if err != nil {
+		return built, err
+	}
+	// The SDK has but one placement and always sets it: out of sight, in a menu.
+	// Grafana's own default, no placement, is on the board.
+	for i := range built.Links {
+		built.Links[i].Placement = nil
+	}
+	for i := range built.Annotations.List {
+		built.Annotations.List[i].Placement = nil
+	}
+	for _, p := range built.Panels {
+		if p.Panel != nil {
+			for i := range p.Panel.Links {
+				p.Panel.Links[i].Placement = nil
+			}
+		}
+	}
+	return built, nil
 }
 
 // json is the dashboard as Grafana imports it. The SDK checks it against its

@@ -128,6 +128,8 @@ func (p fixed) Build() (dashboard.Panel, error) {
 		return shared(b, p).Build()
 	case rows:
 		b := table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm).Filterable(true).
+			// The schema wants a reducer even where no footer is shown.
+			Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{})).
 			// What Prometheus adds to each row says nothing here, nor does the one
 			// server that was chosen.
 			WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
