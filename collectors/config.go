@@ -8,6 +8,7 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors/logdir"
 	"github.com/jvm-sidecar/sidecar/collectors/process"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
@@ -21,6 +22,7 @@ type Config struct {
 	AccessLog accesslog.Config `yaml:"accesslog"` // The room accesslog.
 	AppLog    applog.Config    `yaml:"applog"`    // The room applog.
 	LogDir    logdir.Config    `yaml:"logdir"`    // The room logdir.
+	Loki      ship.Config      `yaml:"loki"`      // Chosen lines to Loki.
 }
 
 // Defaults are the settings where the file says nothing.
@@ -34,6 +36,7 @@ func Defaults() Config {
 		AccessLog: accesslog.DefaultConfig(),
 		AppLog:    applog.DefaultConfig(),
 		LogDir:    logdir.DefaultConfig(),
+		Loki:      ship.DefaultConfig(),
 	}
 }
 
@@ -51,6 +54,7 @@ func (c *Config) Check() (key string, err error) {
 		{"accesslog", c.AccessLog.Check},
 		{"applog", c.AppLog.Check},
 		{"logdir", c.LogDir.Check},
+		{"loki", c.Loki.Check},
 	} {
 		if err := section.check(); err != nil {
 			return section.key, err

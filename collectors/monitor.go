@@ -16,6 +16,7 @@ import (
 	"github.com/jvm-sidecar/sidecar/internal/attach"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/status"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
@@ -52,6 +53,7 @@ type Monitor struct {
 	host       *watch // the machine, which belongs to no server
 	own        *metric.Set
 	attach     *attach.Client
+	ship       *ship.Shipper // nil where no lines are shipped; guarded by mu
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
 	cfg      Config
@@ -131,6 +133,7 @@ func (m *Monitor) configure(cfg Config) {
 	}
 	cfg.Targets.Proc = m.options.Procfs
 	m.scanner = target.New(cfg.Targets)
+	m.configureShip(cfg.Loki)
 }
 
 // Snapshot is the last published one, or nil before the first tick.
@@ -273,13 +276,16 @@ func (m *Monitor) close() error {
 		}
 	}
 	m.mu.Unlock()
-	m.tick(ctx, time.Now(), true)
+	m.stopShip()
+	last, done := context.WithTimeout(context.Background(), 2*time.Second)
+	defer done()
+	m.tick(last, time.Now(), true)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.servers {
 		s.closeWatches()
 		for _, st := range s.streams {
-			st.follower.Close()
+			st.close()
 		}
 	}
 	if m.lost != "" {

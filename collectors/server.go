@@ -224,6 +224,7 @@ func (m *Monitor) ensureStream(ctx context.Context, s *server, key string, w wan
 		if err := st.load(saved); err != nil {
 			// Anew, with everything fresh: half a state is worse than none.
 			m.log.Warn("a stream's saved state is of no use, it starts anew", "stream", key, "err", err)
+			st.close()
 			if st, err = m.newStream(s, key, w); err != nil {
 				return err
 			}
@@ -294,7 +295,7 @@ func (m *Monitor) endStream(s *server, st *stream) {
 	if state, err := st.state(); err == nil {
 		m.states[st.key] = state
 	}
-	st.follower.Close()
+	st.close()
 	for i, x := range s.streams {
 		if x == st {
 			s.streams = append(s.streams[:i:i], s.streams[i+1:]...)

@@ -126,7 +126,9 @@ func gcLogs(m *Monitor, t *target.Target) (out []wanted) {
 	for _, l := range t.GCLogs {
 		out = append(out, wanted{log: l.LogFile, from: follow.Start, make: func(st *stream) error {
 			st.set = metric.ForTarget(t.Name)
-			st.observer = gclog.New(st.set, m.cfg.GCLog)
+			o := gclog.New(st.set, m.cfg.GCLog)
+			m.hearGC(st, t, o)
+			st.observer = o
 			return nil
 		}})
 	}
@@ -153,6 +155,7 @@ func accessLogs(m *Monitor, t *target.Target) (out []wanted) {
 			st.unbuffered = !l.Buffered
 			o := accesslog.New(st.set, matcher, m.cfg.AccessLog)
 			o.SetClock(time.Now)
+			m.hearAccess(st, t, o)
 			st.observer = o
 			st.explain = func() (string, []status.Refused) {
 				detail := fmt.Sprintf("%s: %s", matcher.Format(), matcher.Pattern())
@@ -182,6 +185,7 @@ func appLogs(m *Monitor, t *target.Target) (out []wanted) {
 			st.set = metric.ForTarget(t.Name)
 			st.role = l.Role
 			o := applog.New(st.set, cfg)
+			m.hearApp(st, t, o)
 			st.observer = o
 			st.explain = func() (string, []status.Refused) {
 				recent := o.Recent()
