@@ -26,9 +26,9 @@ func TestGeneratedIsUpToDate(t *testing.T) {
 			t.Errorf("%s/%s is not of rules/ and dashboards/: run go generate ./deploy/gen", Folder, name)
 		}
 	}
-	there, _ := filepath.Glob(filepath.Join(root, Folder, "generated", "*"))
+	there, _ := filepath.Glob(filepath.Join(root, Folder, "dashboards", "*"))
 	for _, path := range there {
-		if _, ok := want["generated/"+filepath.Base(path)]; !ok {
+		if _, ok := want["dashboards/"+filepath.Base(path)]; !ok {
 			t.Errorf("%s is of nothing any more: run go generate ./deploy/gen", path)
 		}
 	}

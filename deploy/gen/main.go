@@ -37,7 +37,7 @@ func write(root string) error {
 	if err != nil {
 		return err
 	}
-	old, err := filepath.Glob(filepath.Join(root, Folder, "generated", "*"))
+	old, err := filepath.Glob(filepath.Join(root, Folder, "dashboards", "*"))
 	if err != nil {
 		return err
 	}
@@ -68,24 +68,27 @@ func generated(root string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		out["generated/rules-"+set+".yaml"] = text
+		// Each set in a folder of its own: kustomize takes nothing from outside of
+		// a kustomization's folder but another kustomization.
+		out["rules-"+set+"/rules.yaml"] = text
+		out["rules-"+set+"/kustomization.yaml"] = kustomization("The rules of rules/"+set+".", []string{"rules.yaml"})
 	}
 	boards, err := filepath.Glob(filepath.Join(root, "dashboards", "*.json"))
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(boards)
-	resources := []string{"podmonitor.yaml", "generated/rules-steady.yaml"}
+	resources := []string{"podmonitor.yaml", "rules-steady"}
 	for _, path := range boards {
 		text, err := configMap(path)
 		if err != nil {
 			return nil, err
 		}
-		name := "generated/dashboard-" + base(path) + ".yaml"
+		name := "dashboards/" + base(path) + ".yaml"
 		out[name] = text
 		resources = append(resources, name)
 	}
-	out["kustomization.yaml"] = kustomization("rules and dashboards, with the rules for every day", resources)
+	out["kustomization.yaml"] = kustomization("PodMonitor, the rules for every day, and the dashboards. The operator must select\n# them: in kube-prometheus-stack add its release label with labels:.", resources)
 	return out, nil
 }
 
@@ -153,8 +156,7 @@ func configMap(path string) (string, error) {
 func kustomization(what string, resources []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, note, "rules/ and dashboards/")
-	fmt.Fprintf(&b, `# PodMonitor, %s. The operator
-# must select them: in kube-prometheus-stack add its release label with labels:.
+	fmt.Fprintf(&b, `# %s
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:
