@@ -77,6 +77,9 @@ func (o *Observer) handles() {
 
 // Observe takes one line.
 func (o *Observer) Observe(line []byte) bool {
+	if o.cfg.Mixed && (len(line) == 0 || line[0] == '\t') {
+		return o.dec.waiting()
+	}
 	o.dec.line(line)
 	return o.dec.waiting()
 }
@@ -146,7 +149,9 @@ func (o *Observer) take(e *Event) {
 		o.incomplete.Inc()
 		o.acc.lost()
 	case UnrecognisedEvent:
-		o.unrecognised.Inc()
+		if !o.cfg.Mixed {
+			o.unrecognised.Inc()
+		}
 	case RestartEvent:
 		o.acc = account{}
 	}
