@@ -178,6 +178,8 @@ type wanted struct {
 	room string
 	log  target.LogFile
 	from follow.From
+	// again says that another stream follows the same file and keeps its ledger.
+	again bool
 	// make gives the stream its Set, its observer and what it has to say.
 	make func(st *stream) error
 }
@@ -240,7 +242,7 @@ func (m *Monitor) newStream(s *server, key string, w wanted) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("match: %w", err)
 	}
-	st := &stream{key: key, room: w.room, log: w.log, root: rootOf(s.target)}
+	st := &stream{key: key, room: w.room, log: w.log, root: rootOf(s.target), again: w.again}
 	if err := w.make(st); err != nil {
 		return nil, err
 	}
