@@ -54,3 +54,17 @@ func JMXAgent(dir string, port int) (option string, err error) {
 	}
 	return fmt.Sprintf("-javaagent:%s=127.0.0.1:%d:%s", filepath.Join(home, "jmx_prometheus_javaagent-"+jmxAgent+".jar"), port, config), nil
 }
+
+// TCNative is the folder of the native library that Tomcat's APR connector
+// needs, with the libraries that it needs in turn.
+func TCNative() (folder string, err error) {
+	dir, err := debian("libtcnative-1", "the native library of Tomcat's APR connector")
+	if err != nil {
+		return "", err
+	}
+	found, _ := filepath.Glob(filepath.Join(dir, "usr/lib/*-linux-*/libtcnative-1.so*"))
+	if len(found) == 0 {
+		return "", Missing{fmt.Errorf("package libtcnative-1 has no libtcnative-1.so")}
+	}
+	return filepath.Dir(found[0]), nil
+}
