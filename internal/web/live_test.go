@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -72,7 +73,8 @@ func history(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(q, "ALERTS") && (at < to-400 || at > to-300) {
 				continue
 			}
-			values = append(values, [2]any{at, fmt.Sprint(1.5 + math.Sin(at/20))})
+			// Another height for each query, so that no line hides another.
+			values = append(values, [2]any{at, fmt.Sprint(1.5 + math.Sin(at/20) + 3*float64(crc32.ChecksumIEEE([]byte(q))%17))})
 		}
 		if strings.HasPrefix(q, "ALERTS") {
 			labels = map[string]string{"alertname": "ExecutorRejectionStorm"}

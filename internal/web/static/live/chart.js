@@ -37,6 +37,9 @@ export function format(v, unit) {
   return scaled(v, 1000, ["", "k", "M"]).trim();
 }
 
+// clock is the time of the viewer's own place, in 24 hours as logs have it.
+const clock = (t, step) => new Date(t * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: step < 60 ? "2-digit" : undefined });
+
 export class Chart {
   constructor(place, spec, target, alerts, grid) {
     Object.assign(this, { spec, grid, alerts, visible: true });
@@ -137,7 +140,7 @@ export class Chart {
         legend: { show: false },
         cursor: { sync: { key: "run", scales: ["x", null] }, drag: { x: true, y: false } },
         scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] } },
-        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => format(v, unit)) }],
+        axes: [{ ...axis, values: (_, ticks, __, ___, step) => ticks.map((t) => clock(t, step)) }, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => format(v, unit)) }],
         series: [{}, ...names.map((n, i) => ({ label: n, stroke: this.colour(n, i), width: 1.5, dash: this.dashed(n) ? [6, 4] : undefined, points: { show: false }, spanGaps: false, value: (_, v) => format(v, unit) }))],
         hooks: {
           drawClear: [(u) => this.bands(u)],

@@ -38,6 +38,7 @@ class Page {
     this.poller = new Poller();
     this.alerts = new Grid(SPAN, now());
     place.replaceChildren();
+    tables.replaceChildren(...(this.api ? this.spec.tables : []).map((t) => Object.assign(document.createElement("table"), { id: "table-" + t.label })));
     this.charts = this.spec.charts.map((c) => {
       const chart = new Chart(place, c, target, this.alerts, new Grid(SPAN, now()));
       chart.fresh = true;
@@ -119,13 +120,7 @@ class Page {
 
   async table({ title, label, unit, expr }) {
     const rows = (await this.api.instant(fill(expr, this.target))).map((r) => [r.metric[label] ?? "", Number(r.value[1])]).sort((a, b) => b[1] - a[1]);
-    const id = "table-" + label;
-    let table = document.getElementById(id);
-    if (!table) {
-      table = document.createElement("table");
-      table.id = id;
-      tables.append(table);
-    }
+    const table = document.getElementById("table-" + label);
     const caption = document.createElement("caption");
     caption.textContent = title;
     table.replaceChildren(caption);
