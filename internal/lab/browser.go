@@ -153,7 +153,7 @@ func (b *Browser) listen(from *os.File) {
 		}
 		var m struct {
 			devtools
-			Params json.RawMessage
+			Params json.RawMessage `json:"params"`
 		}
 		if json.Unmarshal(text[:len(text)-1], &m) != nil {
 			continue

@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,7 +57,25 @@ func TestPageHasNoInlineScript(t *testing.T) {
 
 // history answers the query API the way the engine does: each series of the
 // page has a wave over all of the span, and an alert fires in the middle of it.
-func history(w http.ResponseWriter, r *http.Request) {
+type history struct {
+	mu      sync.Mutex
+	heights map[string]float64
+}
+
+// height is another one for each query, so that no line hides another.
+func (h *history) height(query string) float64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.heights == nil {
+		h.heights = map[string]float64{}
+	}
+	if _, ok := h.heights[query]; !ok {
+		h.heights[query] = 3 * float64(len(h.heights))
+	}
+	return h.heights[query]
+}
+
+func (h *history) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	type series struct {
 		Metric map[string]string `json:"metric"`
 		Values [][2]any          `json:"values,omitempty"`
@@ -68,19 +87,20 @@ func history(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/api/v1/query_range") {
 		from, _ := strconv.ParseFloat(r.FormValue("start"), 64)
 		to, _ := strconv.ParseFloat(r.FormValue("end"), 64)
-		var values [][2]any
-		for at := from; at <= to; at++ {
-			if strings.HasPrefix(q, "ALERTS") && (at < to-400 || at > to-300) {
-				continue
+		for i, expr := range strings.Split(strings.TrimPrefix(q, "label_replace("), " or label_replace(") {
+			height := h.height(expr)
+			of := maps.Clone(labels)
+			of["line"], of["alertname"] = strconv.Itoa(i), "ExecutorRejectionStorm"
+			var values [][2]any
+			for at := from; at <= to; at++ {
+				if strings.HasPrefix(expr, "ALERTS") && (at < to-400 || at > to-300) {
+					continue
+				}
+				values = append(values, [2]any{at, fmt.Sprint(1.5 + math.Sin(at/20) + height)})
 			}
-			// Another height for each query, so that no line hides another.
-			values = append(values, [2]any{at, fmt.Sprint(1.5 + math.Sin(at/20) + 3*float64(crc32.ChecksumIEEE([]byte(q))%17))})
-		}
-		if strings.HasPrefix(q, "ALERTS") {
-			labels = map[string]string{"alertname": "ExecutorRejectionStorm"}
-		}
-		if len(values) > 0 {
-			result = append(result, series{Metric: labels, Values: values})
+			if len(values) > 0 {
+				result = append(result, series{Metric: of, Values: values})
+			}
 		}
 	} else {
 		result = append(result, series{Metric: labels, Value: &[2]any{1, "2"}})
@@ -109,11 +129,11 @@ func TestLivePageInABrowser(t *testing.T) {
 	}
 	site := Handler(running(), Options{Log: slog.New(slog.DiscardHandler)})
 	mux := http.NewServeMux()
-	mux.HandleFunc("/api/v1/", history)
+	mux.Handle("/api/v1/", &history{})
 	mux.Handle("/", site)
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	b, err := lab.StartBrowser(t.TempDir(), 1280, 900)
+	b, err := lab.StartBrowser(t.TempDir(), 1280, 1700)
 	lab.Need(t, err)
 	t.Cleanup(b.Stop)
 	if err := b.Go(server.URL + "/"); err != nil {
@@ -188,7 +208,18 @@ func TestLivePageInABrowser(t *testing.T) {
 	if said := b.Console(); len(said) > 0 {
 		t.Errorf("the console says: %v", said)
 	}
-	if out := b.Outside(server.URL); len(out) > 0 {
-		t.Errorf("requests to elsewhere: %v", out)
+	if out := b.Outside(server.URL); len(out) > 0 || len(b.Requests()) < 10 {
+		t.Errorf("requests to elsewhere: %v (of %d)", out, len(b.Requests()))
+	}
+	// What is held against nothing proves nothing: an error and a request outside
+	// are seen, and the policy stops the request.
+	if err := b.Eval(`fetch("http://127.0.0.2:9/").catch(() => console.error("stopped"))`, nil); err != nil && !strings.Contains(err.Error(), "no value") {
+		t.Fatal(err)
+	}
+	if !lab.Until(5*time.Second, func() bool { return strings.Contains(strings.Join(b.Console(), " "), "stopped") }) {
+		t.Error("the console's errors are not seen")
+	}
+	if said := strings.Join(b.Console(), " "); !strings.Contains(said, "Content Security Policy") {
+		t.Errorf("the policy did not stop a request to elsewhere: %s", said)
 	}
 }

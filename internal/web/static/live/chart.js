@@ -100,16 +100,24 @@ export class Chart {
   // words are what the picture shows, for those who don't see it, and the mark of
   // a source that stands still.
   words(names, since) {
-    const items = names.map((n, i) => {
-      const li = document.createElement("li");
-      const dot = document.createElement("span");
-      dot.className = "dot";
-      dot.style.background = this.colour(n, i);
-      li.append(dot, `${n} `, Object.assign(document.createElement("b"), { textContent: format(this.grid.last(n), this.spec.unit) }));
-      return li;
-    });
-    this.legend.replaceChildren(...items);
-    this.plotAt.setAttribute("aria-label", `${this.spec.title} Now: ${names.map((n) => `${n} ${format(this.grid.last(n), this.spec.unit)}`).join(", ") || "no data"}`);
+    const values = names.map((n) => format(this.grid.last(n), this.spec.unit));
+    if (this.figures?.length !== names.length || this.worded !== this.names) {
+      this.worded = this.names;
+      this.figures = names.map(() => document.createElement("b"));
+      this.legend.replaceChildren(
+        ...names.map((n, i) => {
+          const li = document.createElement("li");
+          const dot = document.createElement("span");
+          dot.className = "dot";
+          dot.style.background = this.colour(n, i);
+          li.append(dot, `${n} `, this.figures[i]);
+          return li;
+        }),
+      );
+    }
+    values.forEach((v, i) => this.figures[i].textContent !== v && (this.figures[i].textContent = v));
+    const label = `${this.spec.title} Now: ${names.map((n, i) => `${n} ${values[i]}`).join(", ") || "no data"}`;
+    if (this.label !== label) this.plotAt.setAttribute("aria-label", (this.label = label));
     const old = this.grid.end - this.grid.seen;
     let said = "";
     if (this.grid.seen && old > 5) said = `No data for ${old} s`;
@@ -140,7 +148,7 @@ export class Chart {
         legend: { show: false },
         cursor: { sync: { key: "run", scales: ["x", null] }, drag: { x: true, y: false } },
         scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] } },
-        axes: [{ ...axis, values: (_, ticks, __, ___, step) => ticks.map((t) => clock(t, step)) }, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => format(v, unit)) }],
+        axes: [{ ...axis, size: 28, values: (_, ticks, __, ___, step) => ticks.map((t) => clock(t, step)) }, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => format(v, unit)) }],
         series: [{}, ...names.map((n, i) => ({ label: n, stroke: this.colour(n, i), width: 1.5, dash: this.dashed(n) ? [6, 4] : undefined, points: { show: false }, spanGaps: false, value: (_, v) => format(v, unit) }))],
         hooks: {
           drawClear: [(u) => this.bands(u)],
@@ -158,10 +166,7 @@ export class Chart {
   under(u) {
     const i = u.cursor.idx;
     if (i === null || i === undefined) return;
-    const names = this.names ? this.names.split("\0") : [];
-    this.legend.querySelectorAll("b").forEach((b, n) => {
-      if (names[n] !== undefined) b.textContent = format(u.data[n + 1]?.[i], this.spec.unit);
-    });
+    this.figures?.forEach((b, n) => (b.textContent = format(u.data[n + 1]?.[i], this.spec.unit)));
   }
 
   // bands colours the times in which an alert fired.

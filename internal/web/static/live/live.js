@@ -68,34 +68,34 @@ class Page {
   // new. Charts that are out of sight wait until they are looked at.
   async ask(turn) {
     const t = Math.floor(now());
-    const get = async (grid, expr, name, from) => {
-      for (const { metric, values } of await this.api.range(fill(expr, this.target), from, t)) {
-        if (turn !== this.turn) return;
-        for (const [at, value] of values) grid.set(legend(name, metric), at, Number(value));
-      }
-    };
-    const from = (grid) => Math.max(t - SPAN + 1, (grid.asked ?? 0) - 2);
-    const work = [];
+    const due = new Map(); // start -> what to ask from there
     const update = (grid, queries) => {
       grid.advance(t);
-      const start = from(grid);
-      grid.asked = t;
-      for (const q of queries) work.push(get(grid, q.expr, q.legend, start));
+      // Two seconds are asked for again: the last tick may have come late.
+      const from = Math.max(t - SPAN + 1, (grid.asked ?? 0) - 2);
+      if (!due.has(from)) due.set(from, []);
+      for (const q of queries) due.get(from).push({ grid, ...q });
     };
     for (const c of this.charts) {
       if (c.fresh || c.visible) update(c.grid, c.spec.series);
-      c.fresh = false;
     }
     update(this.alerts, [{ expr: this.spec.alerts, legend: "{{alertname}}" }]);
+    const work = [...due].map(async ([from, asked]) => {
+      const results = await this.api.range(asked.map((q) => fill(q.expr, this.target)), from, t);
+      if (turn !== this.turn) return;
+      for (const { metric, values } of results) {
+        const { grid, legend: name } = asked[Number(metric.line)];
+        for (const [at, value] of values) grid.set(legend(name, metric), at, Number(value));
+      }
+      for (const { grid } of asked) grid.asked = t;
+    });
     if (t % 5 === 0 || !this.tabled) {
       this.tabled = true;
-      for (const table of this.spec.tables) work.push(this.table(table));
+      work.push(...this.spec.tables.map((table) => this.table(table)));
     }
     const failed = (await Promise.allSettled(work)).find((r) => r.status === "rejected");
-    if (failed) {
-      for (const c of this.charts) c.grid.asked = Math.min(c.grid.asked ?? 0, c.grid.seen);
-      throw failed.reason;
-    }
+    if (failed) throw failed.reason;
+    for (const c of this.charts) c.fresh = false;
   }
 
   async poll(turn) {
