@@ -3,6 +3,11 @@ package collectors
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/follow"
@@ -14,9 +19,12 @@ import (
 // process and end with it; streams belong to the pathnames and outlive a
 // restart, because a log goes on where the process did not.
 type server struct {
-	entry   *target.Entry
-	target  *target.Target // the last that was seen; nil until then
-	set     *metric.Set    // target_*, connector_* and what is said of its sources
+	entry  *target.Entry
+	target *target.Target // the last that was seen; nil until then
+	// seen is the same for the goroutines of the streams, which open the
+	// target's files.
+	seen    atomic.Pointer[target.Target]
+	set     *metric.Set // target_*, connector_* and what is said of its sources
 	watches []*watch
 	streams []*stream
 	// broken are sources that could not be set up.
@@ -46,6 +54,9 @@ func (s *server) blind() []target.Blind {
 		if w.blind != nil {
 			out = append(out, w.blind()...)
 		}
+	}
+	for _, st := range s.streams {
+		out = append(out, st.blind()...)
 	}
 	return out
 }
@@ -101,13 +112,17 @@ func (m *Monitor) update(ctx context.Context, s *server) {
 	old := s.target
 	if s.entry.Target != nil {
 		s.target = s.entry.Target
+		s.seen.Store(s.target)
 	}
 	if !s.entry.Up {
 		m.keepWatches(s)
+		stay := slices.DeleteFunc(slices.Clone(s.watches), func(w *watch) bool { return !w.stays })
+		s.watches = slices.DeleteFunc(s.watches, func(w *watch) bool { return w.stays })
 		s.closeWatches()
+		s.watches = stay
 		return
 	}
-	if old == s.target && len(s.watches) > 0 {
+	if old == s.target && len(s.watches) == len(pollers) {
 		return
 	}
 	// Another process, or other settings under a living one.
@@ -196,7 +211,7 @@ func (m *Monitor) updateStreams(ctx context.Context, s *server) {
 // anew where the log's place or form has changed.
 func (m *Monitor) ensureStream(ctx context.Context, s *server, key string, w wanted) error {
 	if st := s.stream(key); st != nil {
-		if st.log == w.log {
+		if st.log == w.log && st.root == rootOf(s.target) {
 			return nil
 		}
 		m.endStream(s, st)
@@ -209,6 +224,7 @@ func (m *Monitor) ensureStream(ctx context.Context, s *server, key string, w wan
 		if err := st.load(saved); err != nil {
 			// Anew, with everything fresh: half a state is worse than none.
 			m.log.Warn("a stream's saved state is of no use, it starts anew", "stream", key, "err", err)
+			st.close()
 			if st, err = m.newStream(s, key, w); err != nil {
 				return err
 			}
@@ -224,12 +240,12 @@ func (m *Monitor) newStream(s *server, key string, w wanted) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("match: %w", err)
 	}
-	st := &stream{key: key, room: w.room, log: w.log}
+	st := &stream{key: key, room: w.room, log: w.log, root: rootOf(s.target)}
 	if err := w.make(st); err != nil {
 		return nil, err
 	}
 	spec := follow.Spec{
-		Name: w.log.Name, Path: w.log.Path, Dir: w.log.Dir, Pattern: pattern, From: w.from,
+		Name: w.log.Name, Path: st.beneath(w.log.Path), Dir: st.beneath(w.log.Dir), Pattern: pattern, From: w.from, Open: s.opener(st.root),
 		Lock: st.set, LagBytes: m.cfg.Limits.LagBytes, LagAge: m.cfg.Limits.LagAge,
 	}
 	if w.from == follow.Start {
@@ -241,6 +257,27 @@ func (m *Monitor) newStream(s *server, key string, w wanted) (*stream, error) {
 	st.fromStart = spec.From == follow.Start
 	st.follower = follow.New(spec, st.observer)
 	return st, nil
+}
+
+// rootOf is the folder beneath which a target's paths lie, "" for our own "/".
+func rootOf(t *target.Target) string {
+	if t.Process.Root == "/" {
+		return ""
+	}
+	return t.Process.Root
+}
+
+// opener opens what the target names as the target may: beneath its own root,
+// never through a link out of it, and nothing that its user may not read. A
+// server.xml that names /etc/shadow as its access log gets nowhere. nil leaves
+// opening to the follower, where there are no such roots.
+func (s *server) opener(root string) func(string) (*os.File, error) {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	return func(path string) (*os.File, error) {
+		return s.seen.Load().Open(strings.TrimPrefix(path, root))
+	}
 }
 
 func (s *server) stream(key string) *stream {
@@ -258,7 +295,7 @@ func (m *Monitor) endStream(s *server, st *stream) {
 	if state, err := st.state(); err == nil {
 		m.states[st.key] = state
 	}
-	st.follower.Close()
+	st.close()
 	for i, x := range s.streams {
 		if x == st {
 			s.streams = append(s.streams[:i:i], s.streams[i+1:]...)
