@@ -127,11 +127,7 @@ func TestLivePageInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	site := Handler(running(), Options{Log: slog.New(slog.DiscardHandler)})
-	mux := http.NewServeMux()
-	mux.Handle("/api/v1/", &history{})
-	mux.Handle("/", site)
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(Handler(running(), Options{API: &history{}, Log: slog.New(slog.DiscardHandler)}))
 	defer server.Close()
 	b, err := lab.StartBrowser(t.TempDir(), 1280, 1700)
 	lab.Need(t, err)

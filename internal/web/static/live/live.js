@@ -54,7 +54,7 @@ class Page {
     try {
       await (this.api ? this.ask(turn) : this.poll(turn));
       if (turn === this.turn) {
-        say(this.api ? `${this.target}, each second` : `${this.target}, each second since this page was opened: the engine is off, so there is no history, and no alerts`);
+        say(this.api ? `${this.target}, each second` : `${this.target}, each second since this page was opened`);
       }
     } catch (e) {
       say(`The sidecar does not answer (${e.message}). The charts stand still.`);
@@ -159,8 +159,7 @@ async function start() {
   if (choose.options.length === 0) return;
   live.hidden = false;
   const spec = await (await fetch("/static/live/charts.json")).json();
-  const page = new Page(spec, (await API.there()) ? new API() : null);
-  if (!page.api) document.getElementById("live-off").hidden = false;
+  const page = new Page(spec, "engine" in live.dataset ? new API() : null);
 
   const asked = new URLSearchParams(location.hash.slice(1)).get("target");
   if ([...choose.options].some((o) => o.value === asked)) choose.value = asked;
