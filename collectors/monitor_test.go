@@ -220,3 +220,35 @@ func TestOneStreamThatFailsStopsNobody(t *testing.T) {
 		t.Errorf("nothing says that the access log is not read:\n%s", r.text())
 	}
 }
+
+// TestATargetCannotMakeUsReadWhatItMayNot: a log that the server's settings name
+// is read only if the server itself may read it.
+func TestATargetCannotMakeUsReadWhatItMayNot(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can read what the server may not")
+	}
+	m := newMachine(t)
+	// The server runs as nobody, and its access log is a link to root's secret.
+	status := fmt.Sprintf("%s/%d/status", m.proc, pid)
+	m.put(status, "Name:\tjava\nUid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\nGroups:\t\nNSpid:\t4711\n")
+	secret := m.base + "/secret"
+	m.put(secret, answer(1))
+	if err := os.Chmod(secret, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(m.base + "/logs/access.log")
+	r := m.run()
+	m.link(m.base+"/logs/access.log", secret)
+	m.append("catalina.out", rejection(1))
+	r.until(rejections, 1)
+	time.Sleep(300 * time.Millisecond)
+	r.look()
+	if got, _ := r.value(answers); got != 0 {
+		t.Errorf("the secret was read: %v requests", got)
+	}
+	// Once its owner lets the server read it, it is a log like any other.
+	if err := os.Chmod(secret, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.until(answers, 1)
+}

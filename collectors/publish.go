@@ -50,6 +50,7 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 			g.Add(w.set)
 			w.set.Unlock()
 		}
+		m.judge(s, now)
 		s.write()
 		s.set.Lock()
 		g.Add(s.set)
@@ -143,7 +144,7 @@ func (m *Monitor) describe(servers []*server, ready bool, now time.Time) *status
 		out.Problems = append(out.Problems, "The machine can't be looked at: "+m.scanErr)
 	}
 	for _, s := range servers {
-		v := status.Server{Target: s.target, Up: s.entry.Up}
+		v := status.Server{Target: s.target, Up: s.entry.Up, Findings: s.findings}
 		if v.Target == nil {
 			v.Target = &target.Target{Name: s.name(), Kind: s.entry.Kind}
 		}

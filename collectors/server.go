@@ -3,6 +3,10 @@ package collectors
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/follow"
@@ -14,15 +18,21 @@ import (
 // process and end with it; streams belong to the pathnames and outlive a
 // restart, because a log goes on where the process did not.
 type server struct {
-	entry   *target.Entry
-	target  *target.Target // the last that was seen; nil until then
-	set     *metric.Set    // target_*, connector_* and what is said of its sources
+	entry  *target.Entry
+	target *target.Target // the last that was seen; nil until then
+	// seen is the same for the goroutines of the streams, which open the
+	// target's files.
+	seen    atomic.Pointer[target.Target]
+	set     *metric.Set // target_*, connector_* and what is said of its sources
 	watches []*watch
 	streams []*stream
 	// broken are sources that could not be set up.
 	broken []target.Blind
 	pair   pairing
 	blame  blamer
+	// findings are the settings that will hurt, as last judged.
+	findings []target.Finding
+	judged   time.Time
 }
 
 func newServer(e *target.Entry) *server {
@@ -71,6 +81,9 @@ func (s *server) write() {
 	defer s.set.Unlock()
 	s.set.Begin()
 	s.entry.WriteTo(s.set)
+	if s.entry.Up {
+		target.WriteFindings(s.set, s.findings)
+	}
 	for source, up := range s.sourcesUp() {
 		s.set.Gauge(sourceUp, source).Set(truth(up))
 	}
@@ -95,6 +108,7 @@ func (m *Monitor) update(ctx context.Context, s *server) {
 	old := s.target
 	if s.entry.Target != nil {
 		s.target = s.entry.Target
+		s.seen.Store(s.target)
 	}
 	if !s.entry.Up {
 		m.keepWatches(s)
@@ -119,6 +133,7 @@ func (m *Monitor) update(ctx context.Context, s *server) {
 		}
 		s.watches = append(s.watches, w)
 	}
+	s.judged = time.Time{}
 	m.updateStreams(ctx, s)
 	s.pair.join(s.streams)
 }
@@ -189,7 +204,7 @@ func (m *Monitor) updateStreams(ctx context.Context, s *server) {
 // anew where the log's place or form has changed.
 func (m *Monitor) ensureStream(ctx context.Context, s *server, key string, w wanted) error {
 	if st := s.stream(key); st != nil {
-		if st.log == w.log {
+		if st.log == w.log && st.root == rootOf(s.target) {
 			return nil
 		}
 		m.endStream(s, st)
@@ -217,12 +232,12 @@ func (m *Monitor) newStream(s *server, key string, w wanted) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("match: %w", err)
 	}
-	st := &stream{key: key, room: w.room, log: w.log}
+	st := &stream{key: key, room: w.room, log: w.log, root: rootOf(s.target)}
 	if err := w.make(st); err != nil {
 		return nil, err
 	}
 	spec := follow.Spec{
-		Name: w.log.Name, Path: w.log.Path, Dir: w.log.Dir, Pattern: pattern, From: w.from,
+		Name: w.log.Name, Path: st.beneath(w.log.Path), Dir: st.beneath(w.log.Dir), Pattern: pattern, From: w.from, Open: s.opener(st.root),
 		Lock: st.set, LagBytes: m.cfg.Limits.LagBytes, LagAge: m.cfg.Limits.LagAge,
 	}
 	if w.from == follow.Start {
@@ -234,6 +249,27 @@ func (m *Monitor) newStream(s *server, key string, w wanted) (*stream, error) {
 	st.fromStart = spec.From == follow.Start
 	st.follower = follow.New(spec, st.observer)
 	return st, nil
+}
+
+// rootOf is the folder beneath which a target's paths lie, "" for our own "/".
+func rootOf(t *target.Target) string {
+	if t.Process.Root == "/" {
+		return ""
+	}
+	return t.Process.Root
+}
+
+// opener opens what the target names as the target may: beneath its own root,
+// never through a link out of it, and nothing that its user may not read. A
+// server.xml that names /etc/shadow as its access log gets nowhere. nil leaves
+// opening to the follower, where there are no such roots.
+func (s *server) opener(root string) func(string) (*os.File, error) {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	return func(path string) (*os.File, error) {
+		return s.seen.Load().Open(strings.TrimPrefix(path, root))
+	}
 }
 
 func (s *server) stream(key string) *stream {

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"fmt"
+	"path"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/collectors/accesslog"
@@ -85,6 +86,13 @@ func logDirs(t *target.Target) (dirs []logdir.Dir) {
 	}
 	for _, l := range t.GCLogs {
 		add(l.Folder(), logdir.GCLog)
+	}
+	if t.HeapDump != "" {
+		dir := t.HeapDump
+		if path.Ext(dir) == ".hprof" {
+			dir = path.Dir(dir)
+		}
+		add(dir, logdir.HeapDump)
 	}
 	add(t.Base, logdir.Base)
 	return dirs

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,7 @@ type stream struct {
 	key      string // in the checkpoint: target/room/file
 	room     string
 	log      target.LogFile
+	root     string // beneath which log's paths lie, "" for our own "/"
 	set      *metric.Set
 	observer Observer
 	follower *follow.Follower
@@ -43,6 +45,14 @@ type stream struct {
 type failure struct {
 	err error
 	at  time.Time
+}
+
+// beneath is a path of the target as we see it.
+func (s *stream) beneath(path string) string {
+	if path == "" || s.root == "" {
+		return path
+	}
+	return filepath.Join(s.root, path)
 }
 
 // load puts a saved state in force. The position counts only together with the

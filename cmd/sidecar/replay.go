@@ -52,6 +52,11 @@ func (r *replay) run(s streams) error {
 	if err != nil {
 		return err
 	}
+	for i, name := range r.files {
+		if name == "" { // kingpin hands a lone dash over as nothing
+			r.files[i] = "-"
+		}
+	}
 	inputs, err := openInputs(r.files, s.in)
 	if err != nil {
 		return err

@@ -210,6 +210,19 @@ func (r *router) folded(target []byte) []byte {
 	for i := nextSpecial(target, 0); i >= 0; i = nextSpecial(target, i) {
 		switch c := target[i]; {
 		case isDigit(c):
+			if i > done && target[i-1] == '/' {
+				// A number is the usual id, and needs no thought.
+				end := i + 1
+				for end < len(target) && isDigit(target[end]) {
+					end++
+				}
+				if end == len(target) || kindOf[target[end]] == kindStop {
+					out = append(append(out, target[done:i]...), "{id}"...)
+					done = end
+					i = end
+					continue
+				}
+			}
 			start := i
 			for start > done && target[start-1] != '/' {
 				start--
@@ -233,8 +246,11 @@ func (r *router) folded(target []byte) []byte {
 			target = target[:i]
 		case c == ';':
 			out = append(out, target[done:i]...)
+			if n := bytes.IndexByte(target[i:], '?'); n >= 0 {
+				target = target[:i+n]
+			}
 			done = len(target)
-			if n := bytes.IndexAny(target[i:], "/?"); n >= 0 {
+			if n := bytes.IndexByte(target[i:], '/'); n >= 0 {
 				done = i + n
 			}
 			i = done

@@ -98,7 +98,7 @@ func (d *decoder) line(b []byte) {
 		return
 	}
 	d.hops = 0
-	if b[0] == '[' && d.deco.parse(b) {
+	if b[0] == '[' && d.deco.parse(b) && !d.deco.foreign(b) {
 		if d.Nrec > 0 {
 			d.abandon() // the server was restarted on a newer Java
 		}

@@ -1,6 +1,9 @@
 package gclog
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 // A Stamp is what a line says about its time. Uptime counts seconds since the
 // JVM's start and is the clock for rates: wall clocks are set back now and then.
@@ -159,6 +162,21 @@ func (d *decorations) parse(b []byte) bool {
 		// A hostname is nearly anything; then the message must speak for itself.
 		m := b[d.message:]
 		return has(m, "GC(") || has(m, `Safepoint "`) || has(m, "Using ") && collectorNamed(m[6:]) != CollectorUnknown
+	}
+	return true
+}
+
+// foreign says that the one bracket in front is a word that an application may
+// have written as well: "[main] INFO …".
+func (d *decorations) foreign(b []byte) bool {
+	if d.n > 1 || !d.hasTags {
+		return false
+	}
+	t, m := d.tags, b[d.message:]
+	switch {
+	case string(t) == "gc", has(t, "gc,"), has(t, "safepoint"), bytes.IndexByte(t, ',') >= 0,
+		has(m, "GC("), has(m, `Safepoint "`), len(t) == 0 && contains(m, " messages dropped"):
+		return false
 	}
 	return true
 }

@@ -137,13 +137,15 @@ var fileSize = regexp.MustCompile(`filesize=([0-9]+[kKmMgG]?)`)
 
 // findGCLog looks for a GC log and its rotation.
 func findGCLog(m Machine, add func(string, string, ...any)) {
-	var old, unified, toFile, rotated, rotation bool
+	var old, unified, toFile, rotated, asked, files bool
 	for _, a := range m.Args {
 		switch {
 		case strings.HasPrefix(a, "-Xloggc:"):
 			old, toFile = true, true
-		case a == "-XX:+UseGCLogFileRotation":
-			rotation = true
+		case a == "-XX:+UseGCLogFileRotation", a == "-XX:-UseGCLogFileRotation":
+			asked = a[len("-XX:")] == '+'
+		case strings.HasPrefix(a, "-XX:NumberOfGCLogFiles="):
+			files = strings.Trim(strings.TrimPrefix(a, "-XX:NumberOfGCLogFiles="), "0") != ""
 		case strings.HasPrefix(a, "-Xlog:") && strings.Contains(strings.SplitN(a[len("-Xlog:"):], ":", 2)[0], "gc"):
 			unified = true
 			parts := strings.Split(a[len("-Xlog:"):], ":")
@@ -159,6 +161,7 @@ func findGCLog(m Machine, add func(string, string, ...any)) {
 			}
 		}
 	}
+	rotation := asked && files // up to JDK 8 both options are needed
 	switch {
 	case !old && !unified:
 		add("no_gc_log", "the JVM writes no GC log: pauses, their causes and allocation can't be seen; add %s", gcLogAdvice(m.Major))
@@ -174,4 +177,11 @@ func gcLogAdvice(major int) string {
 		return "-Xloggc:gc.log -XX:+PrintGCDetails -XX:+PrintGCDateStamps -XX:+UseGCLogFileRotation -XX:NumberOfGCLogFiles=5 -XX:GCLogFileSize=20m"
 	}
 	return "-Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags:filecount=5,filesize=20m"
+}
+
+// ParseSize reads a size as the JVM's options write it (512m, 4g) in bytes; 0
+// is no size.
+func ParseSize(s string) int64 {
+	v, _ := parseSize(s)
+	return int64(v)
 }

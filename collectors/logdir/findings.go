@@ -11,7 +11,6 @@ import (
 // there is nothing to find.
 const (
 	FindingCatalinaOut = "catalina_out_unrotated"
-	FindingGCLog       = "gclog_unlimited"
 	FindingAccessLog   = "accesslog_kept_forever"
 	FindingSystemDisk  = "logs_on_system_disk"
 	FindingHeapDump    = "heapdump_would_not_fit"
@@ -33,58 +32,6 @@ func FindCatalinaOut(file string, names []string, rotated bool) (id, detail stri
 	}
 	return FindingCatalinaOut, file + " grows without end: Tomcat does not rotate it, and no rotated copy lies beside it. " +
 		"Let logrotate do it (copytruncate), or send the console elsewhere."
-}
-
-// FindGCLog judges the options of the GC log. args are the JVM's, major its
-// version. Up to JDK 8 a GC log has no end unless rotation is asked for; from 9
-// on it has five files of 20 MB unless that is switched off.
-func FindGCLog(args []string, major int) (id, detail string) {
-	if major == 0 {
-		return "", ""
-	}
-	if major >= 9 {
-		for _, a := range args {
-			if !strings.HasPrefix(a, "-Xlog:") || !strings.Contains(a, "gc") {
-				continue
-			}
-			if key := unlimited(a); key != "" {
-				return FindingGCLog, a + " has " + key + ", so the GC log is never rotated and grows without end."
-			}
-		}
-		return "", ""
-	}
-	file, rotation, files := "", false, ""
-	for _, a := range args {
-		if f, ok := strings.CutPrefix(a, "-Xloggc:"); ok {
-			file = f
-		}
-		switch a {
-		case "-XX:+UseGCLogFileRotation":
-			rotation = true
-		case "-XX:-UseGCLogFileRotation":
-			rotation = false
-		}
-		if n, ok := strings.CutPrefix(a, "-XX:NumberOfGCLogFiles="); ok {
-			files = n
-		}
-	}
-	if file == "" || rotation && strings.Trim(files, "0") != "" {
-		return "", ""
-	}
-	return FindingGCLog, "-Xloggc:" + file + " has no limit: -XX:+UseGCLogFileRotation, -XX:NumberOfGCLogFiles= and -XX:GCLogFileSize= give it one."
-}
-
-// unlimited finds the output option that switches rotation off, in
-// -Xlog:what:file=name:decorators:filecount=5,filesize=20M.
-func unlimited(arg string) string {
-	options := arg[strings.LastIndexByte(arg, ':')+1:]
-	for o := range strings.SplitSeq(options, ",") {
-		key, value, _ := strings.Cut(o, "=")
-		if (key == "filecount" || key == "filesize") && strings.TrimRight(value, "kKmMgG") == "0" {
-			return o
-		}
-	}
-	return ""
 }
 
 // FindAccessLog judges one access log. A rotatable one makes a file a day, and

@@ -16,18 +16,6 @@ func TestFindings(t *testing.T) {
 		{"catalina.out named by logrotate", found(FindCatalinaOut("/t/logs/catalina.out", nil, true)), ""},
 		{"stdout is a pipe", found(FindCatalinaOut("", nil, false)), ""},
 
-		{"JDK 8 without limits", found(FindGCLog(split("-Xmx4096m -Xloggc:/l/gc.log"), 8)), FindingGCLog},
-		{"JDK 8 with three files of 10 MB", found(FindGCLog(split("-Xloggc:/l/gc.log -XX:+UseGCLogFileRotation -XX:NumberOfGCLogFiles=3 -XX:GCLogFileSize=10M"), 8)), ""},
-		{"JDK 8, rotation with no files is none", found(FindGCLog(split("-Xloggc:/l/gc.log -XX:+UseGCLogFileRotation"), 8)), FindingGCLog},
-		{"JDK 8, switched off again", found(FindGCLog(split("-Xloggc:/l/gc.log -XX:+UseGCLogFileRotation -XX:NumberOfGCLogFiles=3 -XX:-UseGCLogFileRotation"), 8)), FindingGCLog},
-		{"JDK 8, no GC log", found(FindGCLog(split("-Xmx1g"), 8)), ""},
-		{"JDK 17, the defaults have an end", found(FindGCLog(split("-Xlog:gc*:file=/l/gc.log"), 17)), ""},
-		{"JDK 17, -Xloggc is unified logging", found(FindGCLog(split("-Xloggc:/l/gc.log"), 17)), ""},
-		{"JDK 17, no rotation", found(FindGCLog(split("-Xlog:gc*:file=/l/gc.log:time,uptime:filecount=0"), 17)), FindingGCLog},
-		{"JDK 17, no size", found(FindGCLog(split("-Xlog:gc*:file=/l/gc.log::filecount=3,filesize=0M"), 17)), FindingGCLog},
-		{"JDK 17, another log", found(FindGCLog(split("-Xlog:class*:file=/l/c.log::filecount=0"), 17)), ""},
-		{"unknown JDK", found(FindGCLog(split("-Xloggc:/l/gc.log"), 0)), ""},
-
 		{"access log for ever", found(FindAccessLog("access.log", true, -1)), FindingAccessLog},
 		{"access log for 90 days", found(FindAccessLog("access.log", true, 90)), ""},
 		{"access log in one file", found(FindAccessLog("access.log", false, 0)), FindingAccessLog},

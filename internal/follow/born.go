@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -22,7 +21,7 @@ func Born(path, dir string, pattern *regexp.Regexp) (born time.Time, ok bool) {
 }
 
 func newest(dir string, pattern *regexp.Regexp) (path string) {
-	entries, err := os.ReadDir(dir)
+	entries, err := readDir(dir)
 	if err != nil {
 		return ""
 	}

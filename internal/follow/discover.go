@@ -38,6 +38,9 @@ func (f *Follower) begin() error {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	for _, p := range f.parts {
+		if p.file == nil && f.refuses(p) {
+			continue // not even its size is ours to tell
+		}
 		if st, e := statPath(p.path); e == nil && st.id.same(p.id) && st.size > p.seen {
 			f.led.Written += st.size - p.seen
 			p.seen = st.size
@@ -45,6 +48,14 @@ func (f *Follower) begin() error {
 	}
 	f.backlog = f.led.Written
 	return err
+}
+
+// refuses says whether the file may not be opened.
+func (f *Follower) refuses(p *part) bool {
+	err := f.openPart(p)
+	p.close()
+	why := blindness(err)
+	return why == "permission" || why == "refused"
 }
 
 func (f *Follower) beginPath() error {
@@ -58,7 +69,7 @@ func (f *Follower) beginPath() error {
 	for _, s := range f.siblings(f.besides(f.spec.Path), f.isRotated) {
 		switch {
 		case err == nil && s.id.same(st.id):
-		case back && s.mtime >= f.spec.Since.UnixNano() && !packed(s.path):
+		case back && s.mtime >= f.spec.Since.UnixNano() && !f.packed(s.path):
 			f.add(s, old)
 		default:
 			f.finished(s)
@@ -103,7 +114,7 @@ func (f *Follower) beginDir() error {
 // finished keeps a file in mind that is not read.
 func (f *Follower) finished(s found) {
 	p := &part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat}
-	if s.id.Birth == 0 && s.size > 0 && p.open() == nil {
+	if s.id.Birth == 0 && s.size > 0 && f.openPart(p) == nil {
 		// Without a birth time its bytes will have to tell that it is the same.
 		if p.attend() == nil {
 			p.sum = checksum(p.tail)
@@ -116,7 +127,7 @@ func (f *Follower) finished(s found) {
 
 // besides is the path with the links of its folder resolved, or as it is.
 func (f *Follower) besides(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
+	if real, err := resolve(path); err == nil {
 		return filepath.Join(filepath.Dir(real), filepath.Base(path))
 	}
 	return path
@@ -136,7 +147,7 @@ func (f *Follower) add(s found, r role) *part {
 // the rest of that line is not one.
 func (f *Follower) toEnd(p *part, size int64) error {
 	p.kept, p.read, p.seen = size, size, size
-	err := p.open()
+	err := f.openPart(p)
 	if err != nil || size == 0 {
 		if absent(err) {
 			err = nil
@@ -231,16 +242,16 @@ func (f *Follower) recall(s found) *part {
 // known says whether the file is one of ours. An inode number alone is no
 // proof, for a finished file may be gone and its number used again.
 func (f *Follower) known(s found) bool {
-	return f.open(s.id) || f.past(s) >= 0
+	return f.isOpen(s.id) || f.past(s) >= 0
 }
 
 // past is the index in done of the file that s shows, or -1.
 func (f *Follower) past(s found) int {
-	return slices.IndexFunc(f.done, func(p *part) bool { return p.id.same(s.id) && p.still(s) })
+	return slices.IndexFunc(f.done, func(p *part) bool { return p.id.same(s.id) && f.still(p, s) })
 }
 
-// open says whether the file is one of those being read.
-func (f *Follower) open(id ident) bool {
+// isOpen says whether the file is one of those being read.
+func (f *Follower) isOpen(id ident) bool {
 	return slices.ContainsFunc(f.parts, func(p *part) bool { return p.id.same(id) })
 }
 
@@ -254,7 +265,7 @@ func (f *Follower) placeIn(s found) int64 {
 
 // still says whether a finished part is what s shows. With birth times that is
 // certain already; without, the bytes before our place have to be the same.
-func (p *part) still(s found) bool {
+func (f *Follower) still(p *part, s found) bool {
 	if s.id.Birth != 0 && p.id.Birth != 0 {
 		return true
 	}
@@ -266,7 +277,7 @@ func (p *part) still(s found) bool {
 	}
 	q := &part{id: s.id, path: s.path, read: p.read, sum: p.sum}
 	defer q.close()
-	if q.open() != nil {
+	if f.openPart(q) != nil {
 		return true
 	}
 	ok, err := q.recognise()
@@ -290,20 +301,20 @@ func (f *Follower) between(was *part, now found) []found {
 	mark := stat{id: was.id, mtime: max(was.last.mtime, was.mtime)}
 	for _, s := range f.siblings(filepath.Join(dir, filepath.Base(now.path)), f.isRotated) {
 		switch {
-		case s.id.same(was.id) && (was.file != nil || was.still(s)):
+		case s.id.same(was.id) && (was.file != nil || f.still(was, s)):
 			steps = number(filepath.Base(s.path))
-		case s.id.same(now.id) || f.open(s.id):
+		case s.id.same(now.id) || f.isOpen(s.id):
 		case f.known(s):
 			if s.size > f.placeIn(s) {
 				mid = append(mid, s) // late lines in a file that we had finished with
 			}
 		case s.stat.before(mark) && !packedName(s.path):
 			// An earlier rotation.
-		case packed(s.path):
+		case f.packed(s.path):
 			// It keeps the time of what it holds, but not the birth.
 			if s.id.Birth == 0 || s.id.Birth >= mark.mtime {
 				packs++
-				own = own || mayHold(s.path, was)
+				own = own || f.mayHold(s.path, was)
 			}
 		case s.id.Birth > now.id.Birth || f.copyOf(s, was):
 			// Made since the name was taken, or by a backup.
@@ -342,7 +353,7 @@ func (p *part) statOpen() (stat, error) {
 
 // resolvedDir is the folder in which the name's file really lies.
 func (f *Follower) resolvedDir(path string) string {
-	real, err := filepath.EvalSymlinks(path)
+	real, err := resolve(path)
 	if err != nil {
 		return ""
 	}
@@ -357,7 +368,7 @@ func (f *Follower) copyOf(s found, p *part) bool {
 	if s.size == 0 || p.read == 0 {
 		return false
 	}
-	file, err := openFile(s.path)
+	file, err := f.open(s.path)
 	if err != nil {
 		return false
 	}
@@ -403,7 +414,7 @@ func (f *Follower) findCopies(p *part) []*part {
 	var first *part
 	var at found
 	for _, s := range all {
-		if s.id.same(p.id) || s.size < p.read || packed(s.path) {
+		if s.id.same(p.id) || s.size < p.read || f.packed(s.path) {
 			continue
 		}
 		if slices.ContainsFunc(f.parts, func(q *part) bool { return q.file != nil && q.id.same(s.id) }) {
@@ -411,7 +422,7 @@ func (f *Follower) findCopies(p *part) []*part {
 		}
 		c := &part{id: s.id, path: s.path, dir: dir, role: dead, read: p.read, tail: p.tail, sum: p.sum, last: s.stat, quiet: f.now}
 		c.state.Begun = true
-		if c.open() != nil {
+		if f.openPart(c) != nil {
 			continue
 		}
 		if ok, err := c.recognise(); err != nil || !ok {
@@ -434,7 +445,7 @@ func (f *Follower) findCopies(p *part) []*part {
 	// Copies of later generations, if there were several truncations.
 	slices.Reverse(all) // oldest first
 	for _, s := range all {
-		if s.id.same(p.id) || s.id.same(at.id) || packed(s.path) || !f.isRotated(filepath.Base(s.path), base) {
+		if s.id.same(p.id) || s.id.same(at.id) || f.packed(s.path) || !f.isRotated(filepath.Base(s.path), base) {
 			continue
 		}
 		if at.id.Birth != 0 && s.id.Birth > at.id.Birth && !f.known(s) {
@@ -508,7 +519,7 @@ func (f *Follower) meet(s found) {
 			return
 		}
 	}
-	if packed(s.path) {
+	if f.packed(s.path) {
 		return
 	}
 	if f.restored && f.earlier(s) {
@@ -557,7 +568,7 @@ func (f *Follower) glance() error {
 // list is the files in Dir whose names match, each file once however many
 // names it has.
 func (f *Follower) list() ([]found, error) {
-	entries, err := os.ReadDir(f.spec.Dir)
+	entries, err := readDir(f.spec.Dir)
 	if err != nil {
 		if absent(err) {
 			return nil, nil
@@ -585,7 +596,7 @@ func (f *Follower) list() ([]found, error) {
 // siblings are the regular files beside path whose base names is accepts.
 func (f *Follower) siblings(path string, is func(name, base string) bool) []found {
 	dir, base := filepath.Split(path)
-	entries, err := os.ReadDir(cmp.Or(dir, "."))
+	entries, err := readDir(dir)
 	if err != nil {
 		return nil
 	}
@@ -617,6 +628,7 @@ func (f *Follower) locate() {
 		f.lock.Lock()
 		if len(copies) > 0 {
 			f.inherit(copies[0], p)
+			copies[0].role = old // the file that its half line goes on in is gone
 			f.led.Gaps[GapGone]++
 			kept = append(kept, copies...)
 		} else {
@@ -633,7 +645,7 @@ func (f *Follower) refind(p *part) bool {
 	if p.role != live && p.id.Birth == 0 && p.sum == 0 {
 		return false // nothing was read of it and nothing can tell it from another
 	}
-	if st, err := statPath(p.path); err == nil && st.id.same(p.id) && p.still(found{p.path, st}) && !packed(p.path) {
+	if st, err := statPath(p.path); err == nil && st.id.same(p.id) && f.still(p, found{p.path, st}) && !f.packed(p.path) {
 		f.reopen(p)
 		return true
 	}
@@ -645,7 +657,7 @@ func (f *Follower) refind(p *part) bool {
 	}
 	all := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
 	for _, s := range all {
-		if s.id.same(p.id) && p.still(s) && !packed(s.path) {
+		if s.id.same(p.id) && f.still(p, s) && !f.packed(s.path) {
 			p.path = s.path
 			f.reopen(p)
 			return true
@@ -657,7 +669,7 @@ func (f *Follower) refind(p *part) bool {
 // reopen opens a part of the checkpoint early, if it can be, so that it can be
 // told how it lost its name. Its bytes are looked at when it is read.
 func (f *Follower) reopen(p *part) {
-	if p.open() != nil {
+	if f.openPart(p) != nil {
 		return
 	}
 	p.fresh = true

@@ -36,6 +36,7 @@
 package follow
 
 import (
+	"os"
 	"regexp"
 	"sync"
 	"time"
@@ -105,6 +106,15 @@ type Spec struct {
 	// Encoding is "" (UTF-8 or any superset of ASCII), "utf-16le", "utf-16be"
 	// or "gbk".
 	Encoding string
+	// Open opens a log or a file beside it for reading: every byte of content
+	// comes through it. path is Path, a name in Dir, or a file beside what those
+	// lead to, with the same /proc/PID/root before it. Whoever follows the logs of
+	// another user's process opens them here with that user's rights: looks at
+	// names and sizes go by path, and what is opened has to be the file that was
+	// looked at. What it refuses is never read, and Ledger.Blind says why:
+	// "permission" for fs.ErrPermission, "refused" for what is no error of the
+	// system. nil means tail.OpenFile.
+	Open func(path string) (*os.File, error)
 	// Lock is held while lines are handed over and the position moves, and is
 	// not held while the file is read.
 	Lock sync.Locker

@@ -3,7 +3,6 @@ package follow
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -22,6 +21,11 @@ func (f *Follower) Look(now time.Time) (more bool, err error) {
 		err = f.begin()
 	} else {
 		err = f.discover()
+	}
+	if why := blindness(err); why != "" {
+		f.blind(why) // the name itself can't be looked at
+	} else if p := f.livePart(); p != nil && p.file != nil {
+		f.blind("")
 	}
 	left := int64(maxLook)
 	for i := 0; i < len(f.parts); i++ {
@@ -75,7 +79,7 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 	if p.file == nil || p.fresh {
 		var err error
 		if p.file == nil {
-			err = p.open()
+			err = f.openPart(p)
 		}
 		p.fresh = false
 		if err == nil {
@@ -95,14 +99,23 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 		}
 		if p.file == nil {
 			p.stuck = true
-			f.blind(p, err)
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced) {
+			why := blindness(err)
+			if p.misses++; why == "" && p.misses > 3 && p.role == live {
+				// The name shows us a file that the opening does not find, again and
+				// again: beneath the target's root the same name leads elsewhere.
+				why = "refused"
+			}
+			if p.role == live {
+				f.blind(why)
+			}
+			if why == "" {
 				return 0, nil // the next look at the name tells
 			}
 			return 0, err
 		}
+		p.misses = 0
 		if p.role == live {
-			f.blind(p, nil)
+			f.blind("")
 		}
 	}
 	st := f.fresh
@@ -174,16 +187,9 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 }
 
 // blind writes down why the live file can't be read.
-func (f *Follower) blind(p *part, err error) {
-	reason := ""
-	switch {
-	case err == nil, errors.Is(err, fs.ErrNotExist), errors.Is(err, errReplaced):
-	case errors.Is(err, fs.ErrPermission):
-		reason = "permission"
-	case errors.Is(err, errNotRegular):
-		reason = "not_regular"
-	default:
-		reason = "error"
+func (f *Follower) blind(reason string) {
+	if f.led.Blind == reason {
+		return
 	}
 	f.lock.Lock()
 	f.led.Blind = reason

@@ -90,11 +90,11 @@ func packedName(path string) bool { return packedExt(path) != "" }
 
 // packed says whether the file is a compressed one, by name or by its first
 // bytes: what lies beside a log is not always named for what it is.
-func packed(path string) bool {
+func (f *Follower) packed(path string) bool {
 	if packedName(path) {
 		return true
 	}
-	file, err := openFile(path)
+	file, err := f.open(path)
 	if err != nil {
 		return false
 	}
@@ -112,12 +112,12 @@ func packed(path string) bool {
 // mayHold says whether a packed file may be the one that our part was packed
 // into. gzip ends with the length of what it holds; of other formats we don't
 // know better.
-func mayHold(path string, p *part) bool {
+func (f *Follower) mayHold(path string, p *part) bool {
 	st, err := p.statOpen()
 	if err != nil || st.size == 0 {
 		return false
 	}
-	file, err := openFile(path)
+	file, err := f.open(path)
 	if err != nil {
 		return false
 	}

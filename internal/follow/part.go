@@ -38,13 +38,14 @@ type part struct {
 	sum   uint64 // of tail, when only the checkpoint knows it
 	state lineState
 
-	role  role
-	last  stat      // at the last look
-	quiet time.Time // since when nothing new came
-	grew  time.Time // when it was last seen to have grown
-	stuck bool      // reading failed in a way that time may mend
-	fresh bool      // open, and its bytes were not recognised yet
-	mtime int64     // of the checkpoint
+	role   role
+	last   stat      // at the last look
+	quiet  time.Time // since when nothing new came
+	grew   time.Time // when it was last seen to have grown
+	misses int       // how often opening it found it gone or another
+	stuck  bool      // reading failed in a way that time may mend
+	fresh  bool      // open, and its bytes were not recognised yet
+	mtime  int64     // of the checkpoint
 }
 
 type role uint8
@@ -77,8 +78,8 @@ var errNotRegular = errors.New("not a regular file")
 // file took the name.
 var errReplaced = errors.New("replaced while it was opened")
 
-// open opens the part under its path, if that still leads to it.
-func (p *part) open() error {
+// openPart opens the part under its path, if that still leads to it.
+func (f *Follower) openPart(p *part) error {
 	st, err := statPath(p.path)
 	if err != nil {
 		return err
@@ -86,11 +87,15 @@ func (p *part) open() error {
 	if !st.regular {
 		return fmt.Errorf("open %s: %w", p.path, errNotRegular)
 	}
-	file, err := openFile(p.path)
+	file, err := f.open(p.path)
 	if err != nil {
 		return err
 	}
-	if st, err = statFile(file); err == nil && !(st.regular && st.id.same(p.id)) {
+	switch st, err = statFile(file); {
+	case err != nil:
+	case !st.regular:
+		err = errNotRegular
+	case !st.id.same(p.id):
 		err = errReplaced
 	}
 	if err != nil {
@@ -256,6 +261,14 @@ func (f *Follower) readOn(p *part, budget int64) (int64, error) {
 			p.seen = p.read
 		}
 		lines := f.led.Lines
+		if p.carry > 0 && half == p.carry && b[window+half] == 0 {
+			// The file begins with a hole: what goes on there is not the line that
+			// the copy ended in.
+			f.led.Lost += int64(p.carry)
+			f.split.gap(GapTruncated)
+			copy(b[window:], b[window+half:end])
+			end, half, p.carry = end-half, 0, 0
+		}
 		used := f.split.block(&p.state, b[window:end], half)
 		if used > 0 {
 			p.kept += int64(used - p.carry)

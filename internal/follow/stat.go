@@ -1,10 +1,6 @@
 package follow
 
-import (
-	"os"
-
-	"github.com/nxadm/tail"
-)
+import "os"
 
 // ident is what makes two sightings the same file. Birth is in Unix
 // nanoseconds, 0 where the file system keeps none; an inode number alone is
@@ -38,24 +34,10 @@ func (a stat) before(b stat) bool {
 	return a.mtime < b.mtime
 }
 
-// openFile opens for reading without standing in anybody's way: on Windows an
-// ordinary open would stop the server from renaming its own log, and that is
-// what tail's OpenFile is for.
-var openFile = tail.OpenFile
-
 // seen lets a test play a file system with other clocks, or with no birth
 // times: a schedule of a second has dozens of files made within one tick of the
 // real clock. It is nil but in tests.
 var seen func(*stat)
-
-// statPath looks at what the path leads to, links followed.
-func statPath(path string) (stat, error) {
-	s, err := sysStatPath(path)
-	if err == nil && seen != nil {
-		seen(&s)
-	}
-	return s, err
-}
 
 // statFile looks at an open file.
 func statFile(f *os.File) (stat, error) {

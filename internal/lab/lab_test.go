@@ -16,7 +16,7 @@ func TestBurstOnTomcat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real servers")
 	}
-	for _, version := range Tomcats {
+	for _, version := range append(Tomcats, DebianTomcat) {
 		t.Run(version, func(t *testing.T) {
 			s := StartTomcat(t, Tomcat{Version: version, Executor: &Executor{MaxThreads: 10, MinSpare: 4, MaxQueueSize: 10}})
 			if got := Burst(s.Addr, "/slow?ms=1", 1, 20*time.Second); got.Answers[200] != 1 {

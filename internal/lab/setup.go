@@ -16,7 +16,7 @@ func Setup() (missing []error) {
 	if err == nil {
 		say("JDKs: %s", describe(JDKs()))
 	}
-	for _, v := range Tomcats {
+	for _, v := range append(Tomcats, DebianTomcat) {
 		home, err := TomcatHome(v)
 		try(err)
 		if err == nil && jdk.Home != "" {

@@ -3,6 +3,7 @@ package metric
 import (
 	"math"
 	"sort"
+	"sync"
 )
 
 // nativeSchema gives native buckets whose bounds are powers of 2^(1/8): a value
@@ -27,9 +28,9 @@ var bounds8 = [8]float64{0.5, 0.5452538663326288, 0.5946035575013605, 0.64841977
 
 // Hist is one histogram: classic buckets and a native histogram beside them.
 type Hist struct {
-	upper    []float64 // classic bounds, the family's
-	from     classicFrom
-	classic  []uint64  // not cumulative; one more than upper, for +Inf
+	upper    []float64    // classic bounds, the family's
+	from     *classicFrom // shared by the histograms of one family
+	classic  []uint64     // not cumulative; one more than upper, for +Inf
 	sum      float64
 	count    uint64
 	zero     uint64
@@ -47,7 +48,7 @@ type Exemplar struct {
 }
 
 func newHist(upper []float64) *Hist {
-	return &Hist{upper: upper, from: newClassicFrom(upper), classic: make([]uint64, len(upper)+1)}
+	return &Hist{upper: upper, from: classicOf(upper), classic: make([]uint64, len(upper)+1)}
 }
 
 // classicFrom says where in the classic bounds the walk for a value begins, by
@@ -56,18 +57,31 @@ func newHist(upper []float64) *Hist {
 // from the first bound instead costs more than all the rest of an observation,
 // because no processor can foresee where it ends.
 type classicFrom struct {
+	upper []float64
 	low   int // native index of first[0]
 	first []uint8
 }
 
-func newClassicFrom(upper []float64) classicFrom {
+// classics are the tables made so far, by the address of the bounds.
+var classics sync.Map
+
+func classicOf(upper []float64) *classicFrom {
 	if len(upper) == 0 || len(upper) > 200 || upper[0] < zeroThreshold {
-		return classicFrom{}
+		return &classicFrom{}
 	}
-	c := classicFrom{low: nativeIndex(upper[0])}
+	if c, ok := classics.Load(&upper[0]); ok && len(c.(*classicFrom).upper) == len(upper) {
+		return c.(*classicFrom)
+	}
+	c := newClassicFrom(upper)
+	classics.Store(&upper[0], c)
+	return c
+}
+
+func newClassicFrom(upper []float64) *classicFrom {
+	c := &classicFrom{upper: upper, low: nativeIndex(upper[0])}
 	high := nativeIndex(upper[len(upper)-1])
 	if high-c.low > 1024 {
-		return classicFrom{}
+		return &classicFrom{upper: upper}
 	}
 	i := 0
 	for n := c.low; n <= high; n++ {

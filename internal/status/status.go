@@ -22,9 +22,11 @@ type Status struct {
 
 // Server is one target and its sources.
 type Server struct {
-	Target  *target.Target `json:"target"`
-	Up      bool           `json:"up"`
-	Sources []Source       `json:"sources"`
+	Target *target.Target `json:"target"`
+	Up     bool           `json:"up"`
+	// Findings are the settings that will hurt under load.
+	Findings []target.Finding `json:"findings,omitempty"`
+	Sources  []Source         `json:"sources"`
 }
 
 // Source is one room at work for one target; a followed file is a source of

@@ -47,14 +47,20 @@ func (e *Entry) WriteTo(s *metric.Set) {
 	t := e.Target
 	s.Gauge(up).Set(1)
 	s.Gauge(info, string(t.Kind), t.Version, t.JDK.Version, t.JDK.Vendor, t.JDK.VM, clean(t.Base, 200)).Set(1)
-	for _, f := range t.Findings {
-		s.Gauge(findings, f.ID).Set(1)
-	}
+	WriteFindings(s, t.Findings)
 	for _, c := range t.Connectors {
 		port := strconv.Itoa(c.Port)
 		if t.Kind == Tomcat {
 			s.Gauge(connectorInfo, port, c.Protocol, clean(c.Executor, 80), clean(c.Address, 80), strconv.FormatBool(c.TLS)).Set(1)
 		}
+	}
+}
+
+// WriteFindings puts down what is wrong with a server's settings: what discovery
+// found, and what the rooms add to it.
+func WriteFindings(s *metric.Set, list []Finding) {
+	for _, f := range list {
+		s.Gauge(findings, f.ID).Set(1)
 	}
 }
 

@@ -150,9 +150,11 @@ type AccessLog struct {
 	Pattern string `json:"pattern" yaml:"pattern"`
 	// Scope is engine, host:NAME or context:PATH. Requests are counted from the
 	// widest scope that covers them, once.
-	Scope      string `json:"scope" yaml:"scope"`
-	Buffered   bool   `json:"buffered" yaml:"buffered"`
-	Rotatable  bool   `json:"rotatable" yaml:"rotatable"`
+	Scope     string `json:"scope" yaml:"scope"`
+	Buffered  bool   `json:"buffered" yaml:"buffered"`
+	Rotatable bool   `json:"rotatable" yaml:"rotatable"`
+	// MaxDays is how long the files are kept; 0 is for ever.
+	MaxDays    int    `json:"max_days,omitempty" yaml:"max_days,omitempty"`
 	Counted    bool   `json:"counted" yaml:"counted"` // false where another valve logs the same requests
 	Conditions string `json:"conditions,omitempty" yaml:"conditions,omitempty"`
 }

@@ -359,6 +359,7 @@ func (vl valve) accessLog(base string, v tomcatVersion) AccessLog {
 	suffix := vl.attr["suffix"]
 	a.Buffered = !strings.EqualFold(vl.attr["buffered"], "false")
 	a.Rotatable = !strings.EqualFold(vl.attr["rotatable"], "false")
+	a.MaxDays, _ = strconv.Atoi(vl.attr["maxDays"])
 	dir := vl.attr["directory"]
 	if dir == "" {
 		dir = "logs"

@@ -1,3 +1,5 @@
+//go:build !windows
+
 // Command bench holds the follower against its peers, as whole processes on one
 // generated file, and prints the table of docs/benchmarks.md.
 //

@@ -2,10 +2,11 @@
 // blocks, hands each line over by a plain call, and prints the figures. The
 // benchmark measures it as a whole process.
 //
-//	reader [-mode metrics|routes|report|lines|nxtail] [-unit us] [-pattern P] FILE
+//	reader [-mode metrics|routes|report|lines|nxtail-metrics] [-unit us] [-pattern P] FILE
 //
-// nxtail reads the file through nxadm/tail and hands the same lines to the same
-// observer, which shows what the reading alone costs there.
+// nxtail-metrics reads the file through nxadm/tail and hands the same lines to
+// the same observer, which shows what the reading alone costs there. -follow
+// goes on with what is appended, as the sidecar does beside a live server.
 package main
 
 import (
@@ -17,7 +18,10 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"strings"
 	"time"
+
+	"github.com/nxadm/tail"
 
 	"github.com/jvm-sidecar/sidecar/collectors/accesslog"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
@@ -26,7 +30,7 @@ import (
 type handler interface{ Observe([]byte) bool }
 
 func main() {
-	mode := flag.String("mode", "metrics", "metrics, routes, report, lines")
+	mode := flag.String("mode", "metrics", "metrics, routes, report or lines; nxtail-metrics reads through nxadm/tail")
 	unit := flag.String("unit", "us", "unit of %D")
 	pattern := flag.String("pattern", `%h %l %u %t "%r" %s %b %D %F %I`, "pattern of AccessLogValve")
 	stats := flag.Bool("stats", false, "print allocations to stderr")
@@ -64,6 +68,8 @@ func run(mode, unit, pattern string, follow time.Duration, file string) error {
 	}
 	set := metric.ForTarget("replay")
 	cfg := accesslog.DefaultConfig()
+	tailed := strings.HasPrefix(mode, "nxtail")
+	mode = strings.TrimPrefix(mode, "nxtail-")
 	var h handler
 	var report *accesslog.Report
 	switch mode {
@@ -80,11 +86,7 @@ func run(mode, unit, pattern string, follow time.Duration, file string) error {
 	default:
 		return fmt.Errorf("mode %q", mode)
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	if err := read(f, h, follow); err != nil {
+	if err := feed(file, h, follow, tailed); err != nil {
 		return err
 	}
 	if report != nil {
@@ -115,6 +117,26 @@ func run(mode, unit, pattern string, follow time.Duration, file string) error {
 		}
 	}
 	return nil
+}
+
+// feed reads the file in blocks, or through nxadm/tail.
+func feed(file string, h handler, follow time.Duration, tailed bool) error {
+	if tailed {
+		t, err := tail.TailFile(file, tail.Config{CompleteLines: true, Logger: tail.DiscardingLogger})
+		if err != nil {
+			return err
+		}
+		for line := range t.Lines {
+			h.Observe([]byte(line.Text))
+		}
+		return t.Err()
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return read(f, h, follow)
 }
 
 // read hands the lines of f over, without their ends.
