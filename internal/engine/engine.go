@@ -139,12 +139,12 @@ func (e *Engine) advance(wall time.Time) time.Time {
 	defer e.mu.Unlock()
 	// Milliseconds are all that the store keeps.
 	at := time.UnixMilli(wall.UnixMilli()).UTC()
-	elapsed := time.Second
-	if !e.seen.IsZero() {
-		elapsed = max(wall.Sub(e.seen), time.Millisecond)
-	}
-	if next := e.last.Add(elapsed.Truncate(time.Millisecond)); !e.last.IsZero() && next.After(at) {
-		at = next
+	if !at.After(e.last) {
+		elapsed := wall.Sub(e.seen)
+		if elapsed <= 0 || elapsed > 5*time.Second || e.seen.IsZero() {
+			elapsed = time.Second // no monotonic reading to tell
+		}
+		at = e.last.Add(elapsed.Truncate(time.Millisecond))
 	}
 	e.seen, e.last = wall, at
 	return at

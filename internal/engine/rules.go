@@ -26,9 +26,10 @@ type group struct {
 	evals int
 }
 
-// restoreAfter is the evaluation after which pending alerts go on where they
-// were before a restart. A rate has two samples by then.
-const restoreAfter = 2
+// restores is how many evaluations at the start are each followed by a look at
+// what was pending or fired before. An alert on a level is there at the first,
+// one on a rate, which needs two samples, at the second.
+const restores = 2
 
 // Alert is one alert that is pending, fires, or has ended.
 type Alert struct {
@@ -82,7 +83,7 @@ func (e *Engine) loadRules(cfg Config) ([]*group, error) {
 				g.CopyState(old.Group)
 				next.evals = old.evals
 				for _, r := range g.AlertingRules() {
-					r.SetRestored(old.evals > restoreAfter)
+					r.SetRestored(old.evals >= restores)
 				}
 			}
 		}
@@ -120,12 +121,15 @@ func (e *Engine) evaluate(ctx context.Context, at time.Time) {
 			g.due = at.Add(g.Interval())
 		}
 		rules.DefaultEvalIterationFunc(ctx, g.Group, at)
-		if g.evals++; g.evals == restoreAfter {
+		if g.evals++; g.evals <= restores {
 			g.RestoreForState(at)
 			// What fired before the restart fires again now, and not a whole
 			// interval later. The samples of one instant may not be told twice,
 			// hence the millisecond.
 			g.Eval(ctx, at.Add(time.Millisecond))
+			for _, r := range g.AlertingRules() {
+				r.SetRestored(g.evals == restores)
+			}
 		}
 	}
 }
