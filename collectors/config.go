@@ -6,7 +6,9 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors/gclog"
 	"github.com/jvm-sidecar/sidecar/collectors/logdir"
 	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/engine"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
+	"github.com/jvm-sidecar/sidecar/internal/notify"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
@@ -19,6 +21,8 @@ type Config struct {
 	AccessLog accesslog.Config `yaml:"accesslog"` // The room accesslog.
 	AppLog    applog.Config    `yaml:"applog"`    // The room applog.
 	LogDir    logdir.Config    `yaml:"logdir"`    // The room logdir.
+	Engine    engine.Config    `yaml:"engine"`    // The history, the rules and the query API; engine: off leaves all three out.
+	Notify    notify.Config    `yaml:"notify"`    // Who is told of alerts.
 }
 
 // Defaults are the settings where the file says nothing.
@@ -31,6 +35,8 @@ func Defaults() Config {
 		AccessLog: accesslog.DefaultConfig(),
 		AppLog:    applog.DefaultConfig(),
 		LogDir:    logdir.DefaultConfig(),
+		Engine:    engine.DefaultConfig(),
+		Notify:    notify.DefaultConfig(),
 	}
 }
 
@@ -47,6 +53,8 @@ func (c *Config) Check() (key string, err error) {
 		{"accesslog", c.AccessLog.Check},
 		{"applog", c.AppLog.Check},
 		{"logdir", c.LogDir.Check},
+		{"engine", c.Engine.Check},
+		{"notify", c.Notify.Check},
 	} {
 		if err := section.check(); err != nil {
 			return section.key, err

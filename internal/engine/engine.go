@@ -32,6 +32,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/metric"
@@ -75,6 +76,9 @@ type Engine struct {
 	// Set carries the engine's own figures for the next snapshot.
 	Set *metric.Set
 
+	feed   chan *metric.Snapshot
+	missed atomic.Int64 // snapshots that came while one was being taken
+
 	series  *series // what the last snapshot held; of Append alone
 	changes int     // the head that its references are of; of Append alone
 
@@ -90,7 +94,7 @@ type Engine struct {
 // can't be written is no error: the engine then lives in memory and says so. A
 // rule file that can't be read is.
 func Open(cfg Config, o Options) (*Engine, error) {
-	e := &Engine{options: o, log: o.Log, cfg: cfg, Set: metric.NewSet(), series: newSeries(o.Job, o.Instance)}
+	e := &Engine{options: o, log: o.Log, cfg: cfg, Set: metric.NewSet(), feed: make(chan *metric.Snapshot, 1), series: newSeries(o.Job, o.Instance)}
 	e.queries = promql.NewEngine(promql.EngineOpts{
 		Logger: quiet(o.Log), MaxSamples: maxSamples, Timeout: 10 * time.Second,
 		EnableAtModifier: true, EnableNegativeOffset: true,
@@ -128,6 +132,28 @@ func (e *Engine) Append(snap *metric.Snapshot) {
 	e.evaluate(ctx, at)
 	e.store.maintain(at)
 	e.write(at, snap)
+}
+
+// Run takes the snapshots that Offer brings, until the context ends.
+func (e *Engine) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case snap := <-e.feed:
+			e.Append(snap)
+		}
+	}
+}
+
+// Offer hands a snapshot to Run and does not wait: where one tick's rules take
+// longer than a tick, a snapshot is left out and counted.
+func (e *Engine) Offer(snap *metric.Snapshot) {
+	select {
+	case e.feed <- snap:
+	default:
+		e.missed.Add(1)
+	}
 }
 
 // advance is the engine's time for a snapshot. Samples in a series go forward

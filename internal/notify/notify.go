@@ -76,6 +76,8 @@ type receiver interface {
 	// wants says whether an alert is to be told, given what it was told before.
 	wants(a *Alert) bool
 	send(ctx context.Context, alerts []*Alert) error
+	// follow takes over what another receiver of this name was told.
+	follow(other receiver)
 }
 
 // refusal is an error of the alerts and not of the way to the receiver: sending
@@ -92,9 +94,10 @@ type Notifier struct {
 	done   sync.WaitGroup
 }
 
-// New starts a notifier. externalURL is where the sidecar is found.
-func New(cfg Config, externalURL string, log *slog.Logger) (*Notifier, error) {
-	n := &Notifier{Set: metric.NewSet(), log: log}
+// New starts a notifier that keeps its figures in set. externalURL is where the
+// sidecar is found.
+func New(cfg Config, externalURL string, set *metric.Set, log *slog.Logger) (*Notifier, error) {
+	n := &Notifier{Set: set, log: log}
 	receivers, err := cfg.receivers(externalURL, log)
 	if err != nil {
 		return nil, err
@@ -103,15 +106,31 @@ func New(cfg Config, externalURL string, log *slog.Logger) (*Notifier, error) {
 	n.cancel = cancel
 	for _, r := range receivers {
 		q := &queue{name: r.name, to: r.to, notifier: n, waiting: map[model.Fingerprint]*Alert{}, wake: make(chan struct{}, 1)}
+		n.Set.Lock()
 		n.Set.Start(sent, q.name)
 		n.Set.Start(failed, q.name)
 		n.Set.Start(dropped, q.name)
 		n.Set.Gauge(queueLength, q.name).Set(0)
+		n.Set.Unlock()
 		n.queues = append(n.queues, q)
 		n.done.Add(1)
 		go func() { defer n.done.Done(); q.run(ctx) }()
 	}
 	return n, nil
+}
+
+// Follow takes over from another what each receiver that both have was told, so
+// that a reload does not tell news twice. It is called before the first Send.
+func (n *Notifier) Follow(old *Notifier) {
+	for _, q := range n.queues {
+		for _, was := range old.queues {
+			if was.name == q.name {
+				q.mu.Lock()
+				q.to.follow(was.to)
+				q.mu.Unlock()
+			}
+		}
+	}
 }
 
 // Send hands alerts to all receivers. It never waits.

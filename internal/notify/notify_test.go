@@ -66,7 +66,7 @@ func start(t *testing.T, cfg Config) *Notifier {
 	for i := range cfg.Webhooks {
 		cfg.Webhooks[i].HTTP = config.DefaultHTTPClientConfig
 	}
-	n, err := New(cfg, "http://here:10404", slog.New(slog.DiscardHandler))
+	n, err := New(cfg, "http://here:10404", metric.NewSet(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestPause(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	var b bytes.Buffer
-	n, err := New(Config{Log: true}, "", slog.New(slog.NewTextHandler(&b, nil)))
+	n, err := New(Config{Log: true}, "", metric.NewSet(), slog.New(slog.NewTextHandler(&b, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"sort"
@@ -24,6 +25,7 @@ type alertmanager struct {
 }
 
 func (*alertmanager) wants(*Alert) bool { return true }
+func (*alertmanager) follow(receiver)   {}
 
 // posted is an alert in Alertmanager's API v2.
 type posted struct {
@@ -94,6 +96,21 @@ func (c *changes) wants(a *Alert) bool {
 	}
 	delete(c.told, f)
 	return known
+}
+
+func (c *changes) known() *changes { return c }
+
+func (c *changes) follow(other receiver) {
+	o, ok := other.(interface{ known() *changes })
+	if !ok {
+		return
+	}
+	from := o.known()
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = maps.Clone(from.told)
 }
 
 // webhook is called when an alert begins and when it ends.
