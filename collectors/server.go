@@ -54,6 +54,9 @@ func (s *server) blind() []target.Blind {
 			out = append(out, w.blind()...)
 		}
 	}
+	for _, st := range s.streams {
+		out = append(out, st.blind()...)
+	}
 	return out
 }
 

@@ -134,6 +134,28 @@ func (s *stream) atEnd() bool {
 	return s.follower.CaughtUp() && s.follower.Ledger().Lag == 0
 }
 
+// blind is why the log can't be read, if it can't.
+func (s *stream) blind() []target.Blind {
+	s.set.Lock()
+	defer s.set.Unlock()
+	return s.blindLocked()
+}
+
+func (s *stream) blindLocked() []target.Blind {
+	reason := s.follower.Ledger().Blind
+	if reason == "" {
+		return nil
+	}
+	b := target.Blind{Source: s.room, Reason: "log_" + reason, Detail: s.log.Name + " in " + s.log.Folder() + " can't be read"}
+	switch reason {
+	case "permission":
+		b.Needs = "the right to read it: the server's own user, or root"
+	case "not_regular":
+		b.Detail += ": it is no regular file, and reading a pipe would steal its lines"
+	}
+	return []target.Blind{b}
+}
+
 // describe is the stream as a person sees it.
 func (s *stream) describe() status.Source {
 	s.set.Lock()
@@ -150,9 +172,7 @@ func (s *stream) describe() status.Source {
 	out := status.Source{Name: s.room, File: s.log.Name, Path: path, Ledger: &status.Ledger{
 		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.Lag, Gaps: gaps,
 	}}
-	if l.Blind != "" {
-		out.Blind = []target.Blind{{Source: s.room, Reason: l.Blind, Detail: path + " can't be read (" + l.Blind + ")."}}
-	}
+	out.Blind = s.blindLocked()
 	if s.explain != nil {
 		out.Detail, out.Refused = s.explain()
 	}

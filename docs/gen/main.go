@@ -17,7 +17,7 @@ func main() {
 	if len(os.Args) > 1 {
 		dir = os.Args[1]
 	}
-	for name, text := range generated(filepath.Dir(dir)) {
+	for name, text := range generated(filepath.Join(dir, "..")) {
 		if err := write(filepath.Join(dir, name), text); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
