@@ -33,7 +33,13 @@ type Options struct {
 	Procfs  string
 	Storage string
 	Version string
-	Log     *slog.Logger
+	// Sets belong to others in the program who have figures of their own to
+	// publish: the engine, the notifier.
+	Sets []*metric.Set
+	// Published is handed each snapshot once it is out, by the tick itself: it
+	// must not wait.
+	Published func(*metric.Snapshot)
+	Log       *slog.Logger
 }
 
 // A Monitor watches every server of the machine and publishes one snapshot a
