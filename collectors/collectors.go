@@ -19,6 +19,7 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors/process"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
@@ -31,6 +32,7 @@ var (
 		{"process", watchProcess},
 		{"jvm", watchJVM},
 		{"logdir", watchLogDir},
+		{"applog", watchDumps},
 	}
 	logs = []struct {
 		room string
@@ -42,7 +44,7 @@ var (
 	}
 	catalogue = [][]*metric.Family{
 		target.Metrics, process.Metrics, jvm.Metrics, logdir.Metrics,
-		gclog.Metrics, accesslog.Metrics, applog.Metrics, follow.Metrics, ownMetrics, {growthShare},
+		gclog.Metrics, accesslog.Metrics, applog.Metrics, follow.Metrics, ship.Metrics, ownMetrics, {growthShare},
 	}
 )
 

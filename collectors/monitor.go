@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/attach"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/status"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
@@ -50,6 +52,8 @@ type Monitor struct {
 	self       *selfWatch
 	host       *watch // the machine, which belongs to no server
 	own        *metric.Set
+	attach     *attach.Client
+	ship       *ship.Shipper // nil where no lines are shipped; guarded by mu
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
 	cfg      Config
@@ -97,7 +101,7 @@ func New(cfg Config, o Options) (*Monitor, error) {
 	now := time.Now()
 	m := &Monitor{
 		options: o, log: o.Log, started: now, checkpoint: checkpoint,
-		self: newSelfWatch(), own: metric.NewSet(),
+		self: newSelfWatch(), own: metric.NewSet(), attach: attach.New(),
 		servers: map[string]*server{}, states: states, registry: target.NewRegistry(),
 		rescan: make(chan struct{}, 1), reloadOK: true, reloaded: now,
 	}
@@ -129,6 +133,7 @@ func (m *Monitor) configure(cfg Config) {
 	}
 	cfg.Targets.Proc = m.options.Procfs
 	m.scanner = target.New(cfg.Targets)
+	m.configureShip(cfg.Loki)
 }
 
 // Snapshot is the last published one, or nil before the first tick.
@@ -271,13 +276,16 @@ func (m *Monitor) close() error {
 		}
 	}
 	m.mu.Unlock()
-	m.tick(ctx, time.Now(), true)
+	m.stopShip()
+	last, done := context.WithTimeout(context.Background(), 2*time.Second)
+	defer done()
+	m.tick(last, time.Now(), true)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.servers {
 		s.closeWatches()
 		for _, st := range s.streams {
-			st.follower.Close()
+			st.close()
 		}
 	}
 	if m.lost != "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -53,6 +54,9 @@ func (s *server) blind() []target.Blind {
 		if w.blind != nil {
 			out = append(out, w.blind()...)
 		}
+	}
+	for _, st := range s.streams {
+		out = append(out, st.blind()...)
 	}
 	return out
 }
@@ -112,10 +116,13 @@ func (m *Monitor) update(ctx context.Context, s *server) {
 	}
 	if !s.entry.Up {
 		m.keepWatches(s)
+		stay := slices.DeleteFunc(slices.Clone(s.watches), func(w *watch) bool { return !w.stays })
+		s.watches = slices.DeleteFunc(s.watches, func(w *watch) bool { return w.stays })
 		s.closeWatches()
+		s.watches = stay
 		return
 	}
-	if old == s.target && len(s.watches) > 0 {
+	if old == s.target && len(s.watches) == len(pollers) {
 		return
 	}
 	// Another process, or other settings under a living one.
@@ -217,6 +224,7 @@ func (m *Monitor) ensureStream(ctx context.Context, s *server, key string, w wan
 		if err := st.load(saved); err != nil {
 			// Anew, with everything fresh: half a state is worse than none.
 			m.log.Warn("a stream's saved state is of no use, it starts anew", "stream", key, "err", err)
+			st.close()
 			if st, err = m.newStream(s, key, w); err != nil {
 				return err
 			}
@@ -287,7 +295,7 @@ func (m *Monitor) endStream(s *server, st *stream) {
 	if state, err := st.state(); err == nil {
 		m.states[st.key] = state
 	}
-	st.follower.Close()
+	st.close()
 	for i, x := range s.streams {
 		if x == st {
 			s.streams = append(s.streams[:i:i], s.streams[i+1:]...)

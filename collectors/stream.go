@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/status"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
@@ -32,6 +33,8 @@ type stream struct {
 	fromStart bool
 	// explain says what the room knows of its log; called with the lock held.
 	explain func() (detail string, refused []status.Refused)
+	// tap takes the chosen lines; nil where none are shipped.
+	tap *ship.Tap
 
 	failure atomic.Pointer[failure]
 	saved   follow.Saved // the last saved state, and where the stream stood then
@@ -85,6 +88,15 @@ func (s *stream) halt() {
 	}
 }
 
+// close lets go of the file and of the tap. Nobody reads any more.
+func (s *stream) close() {
+	s.follower.Close()
+	if s.tap != nil {
+		s.hush()
+		s.tap.Close()
+	}
+}
+
 // state is position and counters as of one instant. Where nothing was read or
 // written since the last time, it is the last one.
 func (s *stream) state() (follow.Saved, error) {
@@ -134,6 +146,28 @@ func (s *stream) atEnd() bool {
 	return s.follower.CaughtUp() && s.follower.Ledger().Lag == 0
 }
 
+// blind is why the log can't be read, if it can't.
+func (s *stream) blind() []target.Blind {
+	s.set.Lock()
+	defer s.set.Unlock()
+	return s.blindLocked()
+}
+
+func (s *stream) blindLocked() []target.Blind {
+	reason := s.follower.Ledger().Blind
+	if reason == "" {
+		return nil
+	}
+	b := target.Blind{Source: s.room, Reason: "log_" + reason, Detail: s.log.Name + " in " + s.log.Folder() + " can't be read"}
+	switch reason {
+	case "permission":
+		b.Needs = "the right to read it: the server's own user, or root"
+	case "not_regular":
+		b.Detail += ": it is no regular file, and reading a pipe would steal its lines"
+	}
+	return []target.Blind{b}
+}
+
 // describe is the stream as a person sees it.
 func (s *stream) describe() status.Source {
 	s.set.Lock()
@@ -150,9 +184,7 @@ func (s *stream) describe() status.Source {
 	out := status.Source{Name: s.room, File: s.log.Name, Path: path, Ledger: &status.Ledger{
 		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.Lag, Gaps: gaps,
 	}}
-	if l.Blind != "" {
-		out.Blind = []target.Blind{{Source: s.room, Reason: l.Blind, Detail: path + " can't be read (" + l.Blind + ")."}}
-	}
+	out.Blind = s.blindLocked()
 	if s.explain != nil {
 		out.Detail, out.Refused = s.explain()
 	}

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-//go:generate go run . ..
+//go:generate go run . ../../docs
 
 func main() {
 	dir := "docs"
 	if len(os.Args) > 1 {
 		dir = os.Args[1]
 	}
-	for name, text := range generated(filepath.Dir(dir)) {
+	for name, text := range generated(filepath.Join(dir, "..")) {
 		if err := write(filepath.Join(dir, name), text); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

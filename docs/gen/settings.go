@@ -81,6 +81,8 @@ func typeName(t reflect.Type) string {
 		return "map"
 	case reflect.Pointer:
 		return typeName(t.Elem())
+	case reflect.String:
+		return "string"
 	}
 	return strings.TrimPrefix(t.String(), "*")
 }
@@ -109,7 +111,8 @@ func readComments(dir string) map[string]string {
 	out := map[string]string{}
 	paths, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 	for _, path := range paths {
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		files := token.NewFileSet()
+		f, err := parser.ParseFile(files, path, nil, parser.ParseComments)
 		if err != nil {
 			continue
 		}
@@ -122,10 +125,18 @@ func readComments(dir string) map[string]string {
 			if !ok {
 				return true
 			}
+			above, line := "", 0 // a comment above several fields is of them all
 			for _, field := range st.Fields.List {
 				text := field.Doc.Text()
+				if at := files.Position(field.Pos()).Line; text != "" || at != line+1 {
+					above = text
+				}
+				line = files.Position(field.End()).Line
 				if text == "" {
 					text = field.Comment.Text()
+				}
+				if text == "" {
+					text = above
 				}
 				text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", "\\|")
 				for _, name := range field.Names {

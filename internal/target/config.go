@@ -42,6 +42,7 @@ type Server struct {
 	Home    string `yaml:"home,omitempty"`
 	Base    string `yaml:"base,omitempty"`
 
+	// Connectors, executors and logs: what is given stands for all of its kind.
 	Connectors []Connector `yaml:"connectors,omitempty"`
 	Executors  []Executor  `yaml:"executors,omitempty"`
 	AccessLogs []AccessLog `yaml:"access_logs,omitempty"`

@@ -82,15 +82,15 @@ type JDK struct {
 // the server's files; Defaults of the version are filled in by the reader of
 // them, and -1 is what Tomcat itself uses for "no limit".
 type Connector struct {
-	Port           int    `json:"port" yaml:"port"`
-	Address        string `json:"address,omitempty" yaml:"address,omitempty"`
-	Protocol       string `json:"protocol" yaml:"protocol"` // bio, nio, nio2, apr, ajp-nio …, jetty
-	TLS            bool   `json:"tls,omitempty" yaml:"tls,omitempty"`
-	Executor       string `json:"executor,omitempty" yaml:"executor,omitempty"`
-	MaxThreads     int    `json:"max_threads,omitempty" yaml:"max_threads,omitempty"`
-	MinSpare       int    `json:"min_spare_threads,omitempty" yaml:"min_spare_threads,omitempty"`
-	AcceptCount    int    `json:"accept_count,omitempty" yaml:"accept_count,omitempty"`
-	MaxConnections int    `json:"max_connections,omitempty" yaml:"max_connections,omitempty"`
+	Port           int    `json:"port" yaml:"port"`                                               // the one it listens on
+	Address        string `json:"address,omitempty" yaml:"address,omitempty"`                     // the one it is bound to; empty is all
+	Protocol       string `json:"protocol" yaml:"protocol"`                                       // bio, nio, nio2, apr, ajp-nio …, jetty
+	TLS            bool   `json:"tls,omitempty" yaml:"tls,omitempty"`                             // it speaks TLS
+	Executor       string `json:"executor,omitempty" yaml:"executor,omitempty"`                   // name of the shared pool, empty for one of its own
+	MaxThreads     int    `json:"max_threads,omitempty" yaml:"max_threads,omitempty"`             // of its own pool
+	MinSpare       int    `json:"min_spare_threads,omitempty" yaml:"min_spare_threads,omitempty"` // of its own pool
+	AcceptCount    int    `json:"accept_count,omitempty" yaml:"accept_count,omitempty"`           // length of the accept queue asked for
+	MaxConnections int    `json:"max_connections,omitempty" yaml:"max_connections,omitempty"`     // at once, before it stops accepting
 	// ConnectionTimeout and KeepAliveTimeout are in milliseconds, as configured.
 	ConnectionTimeout int `json:"connection_timeout_ms,omitempty" yaml:"connection_timeout_ms,omitempty"`
 	KeepAliveTimeout  int `json:"keep_alive_timeout_ms,omitempty" yaml:"keep_alive_timeout_ms,omitempty"`
@@ -104,12 +104,12 @@ type Connector struct {
 
 // Executor is a shared thread pool.
 type Executor struct {
-	Name         string `json:"name" yaml:"name"`
-	NamePrefix   string `json:"name_prefix" yaml:"name_prefix"` // with its trailing dash
-	MaxThreads   int    `json:"max_threads" yaml:"max_threads"`
-	MinSpare     int    `json:"min_spare_threads,omitempty" yaml:"min_spare_threads,omitempty"`
-	MaxQueueSize int    `json:"max_queue_size" yaml:"max_queue_size"` // 2147483647 when not bounded
-	Virtual      bool   `json:"virtual,omitempty" yaml:"virtual,omitempty"`
+	Name         string `json:"name" yaml:"name"`                                               // by which connectors name it
+	NamePrefix   string `json:"name_prefix" yaml:"name_prefix"`                                 // with its trailing dash
+	MaxThreads   int    `json:"max_threads" yaml:"max_threads"`                                 // its ceiling
+	MinSpare     int    `json:"min_spare_threads,omitempty" yaml:"min_spare_threads,omitempty"` // kept although idle
+	MaxQueueSize int    `json:"max_queue_size" yaml:"max_queue_size"`                           // 2147483647 when not bounded
+	Virtual      bool   `json:"virtual,omitempty" yaml:"virtual,omitempty"`                     // it runs virtual threads
 }
 
 // LogFile names one log as a stream: a fixed name, or a folder and what the
@@ -147,16 +147,16 @@ type AccessLog struct {
 	LogFile `yaml:",inline"`
 	// Format is tomcat, w3c, json, jetty (CustomRequestLog) or jetty-ncsa.
 	Format  string `json:"format" yaml:"format"`
-	Pattern string `json:"pattern" yaml:"pattern"`
+	Pattern string `json:"pattern" yaml:"pattern"` // as the server's settings have it
 	// Scope is engine, host:NAME or context:PATH. Requests are counted from the
 	// widest scope that covers them, once.
 	Scope     string `json:"scope" yaml:"scope"`
-	Buffered  bool   `json:"buffered" yaml:"buffered"`
-	Rotatable bool   `json:"rotatable" yaml:"rotatable"`
+	Buffered  bool   `json:"buffered" yaml:"buffered"`   // its lines come in lumps
+	Rotatable bool   `json:"rotatable" yaml:"rotatable"` // it begins a new file each day
 	// MaxDays is how long the files are kept; 0 is for ever.
 	MaxDays    int    `json:"max_days,omitempty" yaml:"max_days,omitempty"`
-	Counted    bool   `json:"counted" yaml:"counted"` // false where another valve logs the same requests
-	Conditions string `json:"conditions,omitempty" yaml:"conditions,omitempty"`
+	Counted    bool   `json:"counted" yaml:"counted"`                           // false where another valve logs the same requests
+	Conditions string `json:"conditions,omitempty" yaml:"conditions,omitempty"` // under which requests are left out
 }
 
 // AppLog is one application log.
