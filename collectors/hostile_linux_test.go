@@ -261,7 +261,7 @@ func TestHostilePerfdata(t *testing.T) {
 				t.Errorf("%d MiB were taken", grown>>20)
 			}
 			// Else the test would prove nothing: these four are opened and read.
-			if p := r.Status().Targets[0].PerfData; strings.Contains("random head, random head, zeros empty", name) && p.Reason == "not_found" {
+			if p := r.Status().Targets[0].Target.PerfData; strings.Contains("random head, random head, zeros empty", name) && p.Reason == "not_found" {
 				t.Errorf("it was not looked at: %+v", p)
 			}
 			for series := range values(r.text()) {
