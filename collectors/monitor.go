@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/attach"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 	"github.com/jvm-sidecar/sidecar/internal/ship"
@@ -32,7 +33,13 @@ type Options struct {
 	Procfs  string
 	Storage string
 	Version string
-	Log     *slog.Logger
+	// Sets belong to others in the program who have figures of their own to
+	// publish: the engine, the notifier.
+	Sets []*metric.Set
+	// Published is handed each snapshot once it is out, by the tick itself: it
+	// must not wait.
+	Published func(*metric.Snapshot)
+	Log       *slog.Logger
 }
 
 // A Monitor watches every server of the machine and publishes one snapshot a
@@ -51,6 +58,7 @@ type Monitor struct {
 	self       *selfWatch
 	host       *watch // the machine, which belongs to no server
 	own        *metric.Set
+	attach     *attach.Client
 	ship       *ship.Shipper // nil where no lines are shipped; guarded by mu
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
@@ -99,7 +107,7 @@ func New(cfg Config, o Options) (*Monitor, error) {
 	now := time.Now()
 	m := &Monitor{
 		options: o, log: o.Log, started: now, checkpoint: checkpoint,
-		self: newSelfWatch(), own: metric.NewSet(),
+		self: newSelfWatch(), own: metric.NewSet(), attach: attach.New(),
 		servers: map[string]*server{}, states: states, registry: target.NewRegistry(),
 		rescan: make(chan struct{}, 1), reloadOK: true, reloaded: now,
 	}
@@ -200,6 +208,7 @@ func (m *Monitor) scan(ctx context.Context, now time.Time) {
 	}
 	m.scanned = true
 	known := map[string]bool{}
+	m.registry.Drop(scanner.LeftOut(), m.boot)
 	for _, e := range m.registry.Update(found, m.boot, now) {
 		known[e.Name] = true
 		s := m.servers[e.Name]

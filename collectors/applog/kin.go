@@ -270,6 +270,18 @@ func within(s string, any []string) bool {
 	return len(any) == 0
 }
 
+// threw says that the text is an exception's line for sure, because one of the
+// same class came under this kin before. In a storm that spares reading the
+// class's name again.
+func (k *kin) threw(text []byte) bool {
+	if len(k.thrown) == 0 {
+		return false
+	}
+	class := k.thrown[0].class
+	n := len(class)
+	return len(text) > n+1 && text[n] == ':' && text[n+1] == ' ' && string(text[:n]) == class
+}
+
 // thrownOf finds what an exception line means under a kin.
 func (o *Observer) thrownOf(k *kin, text []byte) *thrownKind {
 	for _, t := range k.thrown {
