@@ -39,7 +39,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 
 	commands := map[string]func(streams) error{}
 	for _, add := range []func(*kingpin.Application) (string, func(streams) error){
-		addRun, addDiscover, addCheck, addReplay, addVersion,
+		addRun, addDiscover, addCheck, addRules, addWait, addReplay, addVersion,
 	} {
 		name, run := add(app)
 		commands[name] = run
