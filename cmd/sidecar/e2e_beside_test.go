@@ -24,7 +24,7 @@ type beside struct {
 
 // startBeside starts both and waits until the sidecar has found the server and
 // follows its log.
-func startBeside(t *testing.T, server *lab.Server, kind string) *beside {
+func startBeside(t *testing.T, server *lab.Server, kind string, args ...string) *beside {
 	t.Helper()
 	dir := t.TempDir()
 	program, err := lab.Build(dir, "./cmd/sidecar")
@@ -40,7 +40,7 @@ func startBeside(t *testing.T, server *lab.Server, kind string) *beside {
 		addr: fmt.Sprintf("127.0.0.1:%d", port), log: filepath.Join(dir, "sidecar.log"),
 	}
 	b.sidecar, err = lab.StartProgram("sidecar", b.log, program,
-		"run", "--web.listen-address="+b.addr, "--storage.path="+filepath.Join(dir, "state"))
+		append([]string{"run", "--web.listen-address=" + b.addr, "--storage.path=" + filepath.Join(dir, "state")}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
