@@ -21,6 +21,7 @@ import (
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 	"github.com/jvm-sidecar/sidecar/internal/notify"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
@@ -33,6 +34,7 @@ var (
 		{"process", watchProcess},
 		{"jvm", watchJVM},
 		{"logdir", watchLogDir},
+		{"applog", watchDumps},
 	}
 	logs = []struct {
 		room string
@@ -44,7 +46,7 @@ var (
 	}
 	catalogue = [][]*metric.Family{
 		target.Metrics, process.Metrics, jvm.Metrics, logdir.Metrics,
-		gclog.Metrics, accesslog.Metrics, applog.Metrics, follow.Metrics, ownMetrics, {growthShare},
+		gclog.Metrics, accesslog.Metrics, applog.Metrics, follow.Metrics, ship.Metrics, ownMetrics, {growthShare},
 		engine.Metrics, notify.Metrics,
 	}
 )

@@ -99,6 +99,9 @@ func (d *daemon) run(s streams) error {
 	served := make(chan error, 1)
 	go func() { served <- toolkit.ListenAndServe(server, d.web, log) }()
 	hup := hangups()
+	told := make(chan struct{})
+	go func() { notifySystemd(ctx, monitor.Status, log); close(told) }()
+	defer func() { stop(); <-told }()
 
 	log.Info("sidecar started", "version", version.Version, "storage", d.storage, "listen", *d.web.WebListenAddresses)
 	for {
