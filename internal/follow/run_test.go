@@ -145,6 +145,7 @@ func TestTailFileLosesHalfLine(t *testing.T) {
 			}
 		})
 		tf.Stop()
+		time.Sleep(2 * watch.POLL_DURATION) // its watcher sees that
 		if got := strings.Join(theirs, "|"); got != "one|two" {
 			t.Errorf("nxadm/tail gave %q: if it has been mended, say so in docs/decisions.md", got)
 		}
