@@ -85,6 +85,9 @@ func statPath(p string) (stat, error) {
 	return s, err
 }
 
+// listing lets a test deny it.
+var listing = os.ReadDir
+
 // readDir lists a folder, links followed as statPath does.
 func readDir(dir string) ([]os.DirEntry, error) {
 	dir = cmp.Or(dir, ".")
@@ -95,7 +98,7 @@ func readDir(dir string) ([]os.DirEntry, error) {
 		}
 		dir = real
 	}
-	return os.ReadDir(dir)
+	return listing(dir)
 }
 
 // blindness says in a word why a live file can't be read; "" is for what the
