@@ -3,6 +3,7 @@ package follow
 import (
 	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -106,7 +107,7 @@ func readDir(dir string) ([]os.DirEntry, error) {
 func blindness(err error) string {
 	var no syscall.Errno
 	switch {
-	case err == nil, absent(err), errors.Is(err, errReplaced):
+	case err == nil, absent(err), errors.Is(err, errReplaced), errors.Is(err, io.EOF):
 		return ""
 	case errors.Is(err, fs.ErrPermission):
 		return "permission"
