@@ -7,7 +7,10 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors/jvm"
 	"github.com/jvm-sidecar/sidecar/collectors/logdir"
 	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/engine"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
+	"github.com/jvm-sidecar/sidecar/internal/notify"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
@@ -21,6 +24,9 @@ type Config struct {
 	AccessLog accesslog.Config `yaml:"accesslog"` // The room accesslog.
 	AppLog    applog.Config    `yaml:"applog"`    // The room applog.
 	LogDir    logdir.Config    `yaml:"logdir"`    // The room logdir.
+	Loki      ship.Config      `yaml:"loki"`      // Chosen lines to Loki.
+	Engine    engine.Config    `yaml:"engine"`    // The history, the rules and the query API; engine: off leaves all three out.
+	Notify    notify.Config    `yaml:"notify"`    // Who is told of alerts.
 }
 
 // Defaults are the settings where the file says nothing.
@@ -34,6 +40,9 @@ func Defaults() Config {
 		AccessLog: accesslog.DefaultConfig(),
 		AppLog:    applog.DefaultConfig(),
 		LogDir:    logdir.DefaultConfig(),
+		Loki:      ship.DefaultConfig(),
+		Engine:    engine.DefaultConfig(),
+		Notify:    notify.DefaultConfig(),
 	}
 }
 
@@ -51,6 +60,9 @@ func (c *Config) Check() (key string, err error) {
 		{"accesslog", c.AccessLog.Check},
 		{"applog", c.AppLog.Check},
 		{"logdir", c.LogDir.Check},
+		{"loki", c.Loki.Check},
+		{"engine", c.Engine.Check},
+		{"notify", c.Notify.Check},
 	} {
 		if err := section.check(); err != nil {
 			return section.key, err

@@ -26,6 +26,9 @@ type watch struct {
 	poller Poller
 	// blind says what the poller can't see, and why.
 	blind func() []target.Blind
+	// stays says that it looks on when the process is gone, until the next one
+	// is there.
+	stays bool
 
 	busy    atomic.Bool
 	failure atomic.Pointer[failure]

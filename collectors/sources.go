@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors/process"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/root"
 	"github.com/jvm-sidecar/sidecar/internal/status"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
@@ -69,6 +71,14 @@ func watchLogDir(m *Monitor, t *target.Target) *watch {
 	}}
 }
 
+// watchDumps looks for what a dying JVM leaves in its working directory. It
+// stays when the process is gone, because only then such a file is whole.
+func watchDumps(m *Monitor, t *target.Target) *watch {
+	set := metric.ForTarget(t.Name)
+	open := func() (*os.File, error) { return root.OpenDir(t.Process.Root, t.Process.Cwd) }
+	return &watch{set: set, poller: applog.NewDumps(set, t.Process.Cwd, open), stays: true}
+}
+
 // logDirs are the folders a server writes into.
 func logDirs(t *target.Target) (dirs []logdir.Dir) {
 	seen := map[string]bool{}
@@ -116,9 +126,28 @@ func gcLogs(m *Monitor, t *target.Target) (out []wanted) {
 	for _, l := range t.GCLogs {
 		out = append(out, wanted{log: l.LogFile, from: follow.Start, make: func(st *stream) error {
 			st.set = metric.ForTarget(t.Name)
-			st.observer = gclog.New(st.set, m.cfg.GCLog)
+			o := gclog.New(st.set, m.cfg.GCLog)
+			m.hearGC(st, t, o)
+			st.observer = o
 			return nil
 		}})
+	}
+	if len(out) > 0 || !t.GCLogOnStdout() {
+		return out
+	}
+	// The log goes to standard output. Its lines are told from the application's
+	// in the file that catches it, which is then read twice: all it costs in a
+	// storm of records is finding that a line begins with a tab.
+	for _, l := range t.AppLogs {
+		if l.Role == applog.Primary && !l.Incomplete {
+			out = append(out, wanted{log: l.LogFile, again: true, make: func(st *stream) error {
+				cfg := m.cfg.GCLog
+				cfg.Mixed = true
+				st.set = metric.ForTarget(t.Name)
+				st.observer = gclog.New(st.set, cfg)
+				return nil
+			}})
+		}
 	}
 	return out
 }
@@ -143,6 +172,7 @@ func accessLogs(m *Monitor, t *target.Target) (out []wanted) {
 			st.unbuffered = !l.Buffered
 			o := accesslog.New(st.set, matcher, m.cfg.AccessLog)
 			o.SetClock(time.Now)
+			m.hearAccess(st, t, o)
 			st.observer = o
 			st.explain = func() (string, []status.Refused) {
 				detail := fmt.Sprintf("%s: %s", matcher.Format(), matcher.Pattern())
@@ -172,6 +202,7 @@ func appLogs(m *Monitor, t *target.Target) (out []wanted) {
 			st.set = metric.ForTarget(t.Name)
 			st.role = l.Role
 			o := applog.New(st.set, cfg)
+			m.hearApp(st, t, o)
 			st.observer = o
 			st.explain = func() (string, []status.Refused) {
 				recent := o.Recent()

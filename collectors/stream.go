@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/status"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
@@ -28,10 +29,15 @@ type stream struct {
 	role string
 	// unbuffered says that an access log shows each request as it ends.
 	unbuffered bool
+	// again says that another stream follows the same file: its ledger is told
+	// once.
+	again bool
 	// fromStart says that the log was read from its first byte.
 	fromStart bool
 	// explain says what the room knows of its log; called with the lock held.
 	explain func() (detail string, refused []status.Refused)
+	// tap takes the chosen lines; nil where none are shipped.
+	tap *ship.Tap
 
 	failure atomic.Pointer[failure]
 	saved   follow.Saved // the last saved state, and where the stream stood then
@@ -85,6 +91,15 @@ func (s *stream) halt() {
 	}
 }
 
+// close lets go of the file and of the tap. Nobody reads any more.
+func (s *stream) close() {
+	s.follower.Close()
+	if s.tap != nil {
+		s.hush()
+		s.tap.Close()
+	}
+}
+
 // state is position and counters as of one instant. Where nothing was read or
 // written since the last time, it is the last one.
 func (s *stream) state() (follow.Saved, error) {
@@ -119,8 +134,9 @@ func (s *stream) publish(g *metric.Gathering) (state follow.Saved, caughtUp bool
 	s.set.Lock()
 	defer s.set.Unlock()
 	if caughtUp = s.follower.CaughtUp(); caughtUp || s.follower.Continued() {
-		l := s.follower.Ledger()
-		l.Publish(s.set, s.log.Name)
+		if l := s.follower.Ledger(); !s.again {
+			l.Publish(s.set, s.log.Name)
+		}
 		g.Add(s.set)
 	}
 	state, err = s.stateLocked()

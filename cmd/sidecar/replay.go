@@ -67,6 +67,9 @@ func (r *replay) run(s streams) error {
 	if err != nil {
 		return err
 	}
+	if err := r.checkRange(groups); err != nil {
+		return err
+	}
 	bar := newBar(s.err, inputs)
 	defer bar.clear()
 	switch {
@@ -76,6 +79,23 @@ func (r *replay) run(s streams) error {
 		return r.printJSON(s.out, inputs, k, bar)
 	}
 	return r.printText(s.out, groups, k, bar)
+}
+
+// checkRange refuses a range where it would be left out of account without a
+// word.
+func (r *replay) checkRange(groups []group) error {
+	if r.from == "" && r.to == "" {
+		return nil
+	}
+	if r.metrics {
+		return fmt.Errorf("--from and --to are for the summaries: leave them out with --metrics")
+	}
+	for _, g := range groups {
+		if g.kind != "accesslog" {
+			return fmt.Errorf("--from and --to choose requests of access logs: %s is %s", g.names(), kindNames[g.kind])
+		}
+	}
+	return nil
 }
 
 // printText prints one summary for each group of files of one kind.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -90,6 +91,12 @@ func (in *input) unpack() error {
 		return err
 	}
 	in.text = b
+	if !in.packed {
+		// What comes after the head is read straight into the follower's buffer;
+		// by way of this one each byte would be copied twice.
+		head, _ := b.Peek(b.Buffered())
+		in.text = io.MultiReader(bytes.NewReader(head), in.counted)
+	}
 	return nil
 }
 
@@ -138,6 +145,9 @@ func (b *bar) read(in *input, h follow.Handler) error {
 	}
 	if n, ok := h.(interface{ Begin(name string) }); ok {
 		n.Begin(in.name)
+	}
+	if n, ok := h.(interface{ SetWritten(unix float64) }); ok {
+		n.SetWritten(in.modTime())
 	}
 	ledger, err := follow.Lines(r, h, follow.Spec{})
 	if err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"compress/gzip"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -132,6 +134,10 @@ func (k kinds) report(g group) (report, error) {
 			return nil, err
 		}
 		opt := accesslog.ReportOptions{Routes: k.cfg.AccessLog.Routes}
+		if k.replay.pattern == "" {
+			guess := accesslog.Recognise(g.inputs[0].head)
+			opt.Guess = &guess
+		}
 		if opt.From, err = parseTime("from", k.replay.from); err != nil {
 			return nil, err
 		}
@@ -188,15 +194,41 @@ func (k kinds) matcher(g group) (*accesslog.Matcher, error) {
 	return accesslog.Compile(format, pattern, opt)
 }
 
-// tail is the end of a plain file.
+// tailSize is how much of a file's end is looked at to put files in order.
+const tailSize = 64 << 10
+
+// tail is the end of a file. A packed one has to be unpacked for it, which is
+// done only where several files are to be put in order.
 func (in *input) tail() []byte {
 	f, ok := in.file.(*os.File)
-	if !ok || in.packed {
+	if !ok {
 		return nil
 	}
-	b := make([]byte, min(in.size, 64<<10))
+	if in.packed {
+		return in.packedTail(f)
+	}
+	b := make([]byte, min(in.size, tailSize))
 	n, _ := f.ReadAt(b, in.size-int64(len(b)))
 	return b[:n]
+}
+
+// packedTail reads by offsets, so that the input's own place is left alone.
+func (in *input) packedTail(f *os.File) []byte {
+	z, err := gzip.NewReader(io.NewSectionReader(f, 0, in.size))
+	if err != nil {
+		return nil
+	}
+	b := make([]byte, 0, 2*tailSize)
+	for {
+		if len(b) == cap(b) {
+			b = b[:copy(b, b[tailSize:])]
+		}
+		n, err := z.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err != nil { // the end, or a file that is cut: what there is will do
+			return b[max(0, len(b)-tailSize):]
+		}
+	}
 }
 
 // modTime is when the file was last written, in Unix seconds.

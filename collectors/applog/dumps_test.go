@@ -19,7 +19,7 @@ func TestDumps(t *testing.T) {
 	}
 	put("hs_err_pid1.log")
 	set := metric.NewSet()
-	d := NewDumps(set, dir)
+	d := NewDumps(set, dir, nil)
 	poll := func() (hs, heap float64) {
 		t.Helper()
 		if err := d.Poll(t.Context(), time.Time{}); err != nil {
@@ -41,7 +41,44 @@ func TestDumps(t *testing.T) {
 			t.Errorf("%v hs_err files and %v heap dumps, want 1 and 2", hs, heap)
 		}
 	}
-	if err := NewDumps(metric.NewSet(), filepath.Join(dir, "gone")).Poll(t.Context(), time.Time{}); err != nil {
+	if err := NewDumps(metric.NewSet(), filepath.Join(dir, "gone"), nil).Poll(t.Context(), time.Time{}); err != nil {
 		t.Errorf("a folder that went away: %v", err)
+	}
+
+	// The server is started anew, or the sidecar: what appeared in between counts,
+	// what was counted does not.
+	set.Lock()
+	state, err := d.Save()
+	set.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("hs_err_pid5.log")
+	set = metric.NewSet()
+	d = NewDumps(set, dir, nil)
+	set.Lock()
+	err = d.Load(state)
+	set.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hs, heap := poll(); hs != 2 || heap != 2 {
+		t.Errorf("%v hs_err files and %v heap dumps after a restart, want 2 and 2", hs, heap)
+	}
+	// In another folder what is there is history, and no counter falls.
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "hs_err_pid9.log"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set = metric.NewSet()
+	d = NewDumps(set, other, nil)
+	set.Lock()
+	err = d.Load(state)
+	set.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hs, heap := poll(); hs != 1 || heap != 2 {
+		t.Errorf("%v hs_err files and %v heap dumps in another folder, want 1 and 2 as before", hs, heap)
 	}
 }

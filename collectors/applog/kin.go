@@ -29,6 +29,11 @@ type kin struct {
 	start             bool // such a record is among the first of a server that starts
 	quiet             bool // a trace under it is no failure
 
+	// Of the listener: what it said of the kin with this event, and its gate.
+	asked, wanted bool
+	askedFor      string
+	gate          func() bool
+
 	count, bytes uint64
 	first, last  int64
 	sample       []byte
@@ -65,6 +70,7 @@ type eventState struct {
 	bytes       uint64
 	first, last int64
 	sample      []byte
+	gate        func() bool // of the listener, for what is under no kin
 }
 
 type portNumber struct {
@@ -262,6 +268,18 @@ func within(s string, any []string) bool {
 		}
 	}
 	return len(any) == 0
+}
+
+// threw says that the text is an exception's line for sure, because one of the
+// same class came under this kin before. In a storm that spares reading the
+// class's name again.
+func (k *kin) threw(text []byte) bool {
+	if len(k.thrown) == 0 {
+		return false
+	}
+	class := k.thrown[0].class
+	n := len(class)
+	return len(text) > n+1 && text[n] == ':' && text[n+1] == ' ' && string(text[:n]) == class
 }
 
 // thrownOf finds what an exception line means under a kin.

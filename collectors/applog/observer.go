@@ -41,6 +41,7 @@ type record struct {
 	n      int
 	rooted bool // the root cause is counted
 	late   bool // port is not read yet: Observer.recThread has the thread
+	heard  hearing
 }
 
 // Observer counts one file. It satisfies collectors.Observer, and ObserveBlock
@@ -104,6 +105,7 @@ type Observer struct {
 	tells           uint64    // events of records, as a whole number
 	rawSeen         uint64    // raw lines, as a whole number
 	times           *timeline // of a Report
+	ear             *ear      // nil where nobody listens
 }
 
 // New makes the observer of one file. cfg was checked.
@@ -207,6 +209,9 @@ func (o *Observer) line(line []byte) {
 	if len(line) > 0 && (line[0] == '\t' || line[0] == ' ') && !o.held {
 		if o.rec.kind == full && !o.cand && o.rec.framed && len(line) > 5 && (line[1] == 'a' && line[2] == 't' || line[2] == 'a' && line[3] == 't') {
 			o.rec.bytes += uint64(len(line) + 1)
+			if o.rec.heard == taking {
+				o.more(line)
+			}
 			return
 		}
 		if !o.spaced() || o.fastIndent(line) {
@@ -235,19 +240,20 @@ func (o *Observer) spaced() bool {
 
 // column0 takes a line that does not begin with white space, or is empty.
 func (o *Observer) column0(line []byte) {
+	if bytes.IndexByte(line, 0x1b) >= 0 {
+		o.plain = plain(o.plain[:0], line)
+		line = o.plain
+	}
+	if o.seen == 1 {
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	// Only now: a line may be nothing but colours, or nothing but the mark.
 	if len(line) == 0 {
 		if o.held {
 			o.dropHeld()
 		}
 		o.blank()
 		return
-	}
-	if bytes.IndexByte(line, 0x1b) >= 0 {
-		o.plain = plain(o.plain[:0], line)
-		line = o.plain
-	}
-	if line[0] == 0xef && o.seen == 1 {
-		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
 	extra := 0
 	switch o.match(line) {
@@ -327,6 +333,9 @@ func (o *Observer) match(line []byte) verdict {
 // begin opens a record. extra are the bytes of a line of its head before this.
 func (o *Observer) begin(line []byte, extra int) {
 	o.close()
+	if o.ear != nil {
+		o.ear.past = false
+	}
 	h := &o.h
 	k := o.kinOf(h, line)
 	o.records++
@@ -368,6 +377,9 @@ func (o *Observer) begin(line []byte, extra int) {
 			o.tell(u.state, line)
 		}
 	}
+	if o.ear != nil && h.thrown == nil {
+		o.hear(line, extra)
+	}
 	if h.thrown != nil {
 		o.threw(h.thrown, 0)
 		if h.frame != nil {
@@ -375,6 +387,9 @@ func (o *Observer) begin(line []byte, extra int) {
 		}
 		if h.root != nil && r.exc != nil {
 			o.cause(h.root)
+		}
+		if o.ear != nil { // the whole trace is in the line, and all events are told
+			o.hear(line, extra)
 		}
 	}
 	if o.times != nil {
@@ -412,6 +427,9 @@ func (o *Observer) tell(e *eventState, line []byte) {
 	if e.sample == nil {
 		e.sample = bytes.Clone(line[:min(len(line), maxSample)])
 	}
+	if o.ear != nil {
+		o.hearEvent(e, line)
+	}
 }
 
 func (e *eventState) number(o *Observer, port string) *metric.Number {
@@ -447,6 +465,9 @@ func (o *Observer) indented(line []byte) {
 		return
 	}
 	r.bytes += uint64(len(line) + 1)
+	if r.heard == taking {
+		o.more(line)
+	}
 	o.trace(n, rest)
 }
 
@@ -472,7 +493,7 @@ func (o *Observer) trace(n int, rest []byte) {
 			o.cause(rest[len(causedBy):])
 		}
 	case r.exc == nil && r.kind == full:
-		if throwable(rest) != nil {
+		if r.k.threw(rest) || throwable(rest) != nil {
 			o.threw(rest, n)
 		}
 	}
@@ -556,12 +577,18 @@ func (o *Observer) other(line []byte) {
 	case r.kind == nothing || r.kind == dump:
 	case bytes.HasPrefix(line, causedBy), bytes.HasPrefix(line, suppressedMark), bytes.HasPrefix(line, wrappedBy), isMore(line):
 		r.bytes += uint64(len(line) + 1)
+		if r.heard == taking {
+			o.more(line)
+		}
 		o.trace(0, line)
 		return
 	case r.kind == full && r.exc == nil:
 		if c := throwable(line); c != nil {
 			if endsAsThrowable(c) {
 				r.bytes += uint64(len(line) + 1)
+				if r.heard == taking {
+					o.more(line)
+				}
 				o.threw(line, 0)
 				return
 			}
@@ -626,6 +653,9 @@ func (o *Observer) settle(next []byte) {
 		}
 	}
 	r.bytes += uint64(len(o.keep) + 1)
+	if r.heard == taking {
+		o.more(o.keep)
+	}
 	if r.exc == nil {
 		o.threw(o.keep, 0)
 	}
@@ -662,6 +692,9 @@ func (o *Observer) rawLine(line []byte) {
 	o.raw.Inc()
 	o.rawSeen++
 	o.recent.raw(line)
+	if o.ear != nil && o.ear.Match != nil {
+		o.hearRaw(nil, line)
+	}
 	for _, r := range o.rawRules {
 		if len(line) > 0 && prefixed2(line, r.raw) && within2(line, r.rawHas) {
 			o.tellRaw(r.event, line)
@@ -683,6 +716,9 @@ func (o *Observer) tellRaw(e *eventState, line []byte) {
 	e.bytesN.Add(float64(n))
 	if e.sample == nil {
 		e.sample = bytes.Clone(line[:min(len(line), maxSample)])
+	}
+	if o.ear != nil {
+		o.hearRaw(e, line)
 	}
 }
 
@@ -776,6 +812,9 @@ func (o *Observer) flush() {
 		root.see(r.at)
 	}
 	r.rooted = true
+	if r.heard == taking {
+		o.tellRecord()
+	}
 	more := r.bytes - r.told
 	r.told = r.bytes
 	if r.k != nil {

@@ -85,7 +85,7 @@ func merge(files []*fileStats) *fileStats {
 			if !m.firstSet {
 				m.first, m.firstSet = f.first, true
 			}
-			m.last = f.last
+			m.last, m.written = f.last, f.written
 		}
 		for g, t := range f.generatns {
 			if t.Set {

@@ -70,9 +70,11 @@ type fileStats struct {
 
 	first, last Stamp
 	firstSet    bool
-	covers      cover
-	generatns   [generations]Transition
-	bins        timeBins
+	// written is when the file was last written to, in Unix time, 0 if unknown.
+	written   float64
+	covers    cover
+	generatns [generations]Transition
+	bins      timeBins
 }
 
 // NewReport makes an empty report.
@@ -91,6 +93,25 @@ func (r *Report) Begin(name string) {
 	if len(r.files) < maxFiles {
 		r.files = append(r.files, r.cur)
 	}
+}
+
+// SetWritten says when the file at hand was last written to, in Unix time. A log
+// that prints only uptimes has its dates by that: its last line is of then.
+func (r *Report) SetWritten(unix float64) { r.file().written = unix }
+
+// dated gives the first and the last stamp dates, where the log prints only
+// uptimes and it is known when it was written. A stamp before a restart has
+// another start, which no line tells.
+func (f *fileStats) dated() (first, last Stamp, ok bool) {
+	first, last = f.first, f.last
+	if !f.firstSet || f.written <= 0 || !last.HasUp || first.HasWall || last.HasWall {
+		return first, last, false
+	}
+	last.Wall, last.HasWall = f.written, true
+	if f.covers.restarts == 0 && first.HasUp && first.Uptime <= last.Uptime {
+		first.Wall, first.HasWall = f.written-(last.Uptime-first.Uptime), true
+	}
+	return first, last, true
 }
 
 // end closes the file at hand.

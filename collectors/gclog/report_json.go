@@ -37,6 +37,9 @@ type summary struct {
 	PromotedBytes  float64                 `json:"promoted_bytes"`
 	FirstDate      any                     `json:"first_date,omitempty"`
 	LastDate       any                     `json:"last_date,omitempty"`
+	// Derived says that the dates are not the log's, which prints only uptimes,
+	// but worked out from the time the file was last written.
+	Derived bool `json:"dates_derived,omitempty"`
 }
 
 type pauseSummary struct {
@@ -138,6 +141,8 @@ func (f *fileStats) summary() summary {
 		s.First, s.Last = f.first.show(), f.last.show()
 		if f.first.HasUp && f.first.HasWall {
 			s.FirstDate, s.LastDate = f.first.date(), f.last.date()
+		} else if first, last, ok := f.dated(); ok {
+			s.FirstDate, s.LastDate, s.Derived = first.date(), last.date(), true
 		}
 	}
 	if f.covers.seconds() > 0 {

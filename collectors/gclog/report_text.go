@@ -81,6 +81,9 @@ func (p *printer) head(files []*fileStats, f *fileStats) {
 		span = fmt.Sprintf(", from %s to %s", f.first.text(), f.last.text())
 	}
 	p.line("%s lines%s", group3(f.lines), span)
+	if first, last, ok := f.dated(); ok && first.HasWall {
+		p.line("It prints no dates; by the time the file was last written, that is from %v to %v.", first.date(), last.date())
+	}
 	if f.covers.seconds() > 0 {
 		p.line("Covers %s; the collector stopped it for %s: throughput %s", long(f.covers.seconds()), dur(f.seconds), percent(1-f.seconds/f.covers.seconds()))
 	} else if f.pauses > 0 {
