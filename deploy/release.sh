@@ -24,8 +24,6 @@ version=${VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo "
 version=${version#v}
 # In a Debian version a hyphen parts the packager's revision; git describe has two.
 debversion=$(echo "$version" | tr - .)
-MTIME=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
-export MTIME
 
 rm -rf "$out"
 mkdir -p "$out"
@@ -72,7 +70,7 @@ for p in $platforms; do
 		find "$dir" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 		nfpm=$work/nfpm
 		[ -x "$nfpm" ] || (cd deploy/package && $GO build -o "$nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm)
-		ARCH=$arch VERSION=$debversion DIST=$dir "$nfpm" package -f deploy/package/nfpm.yaml -p deb -t "$out/sidecar_${debversion}_$arch.deb" >/dev/null
+		ARCH=$arch VERSION=$debversion DIST=$dir "$nfpm" package -f deploy/package/nfpm.yaml -p deb -t "$out/sidecar_${debversion}_$arch.deb" >"$work/said" || { cat "$work/said" >&2; exit 1; }
 	fi
 	rm -rf "$dir"
 	echo "$name"

@@ -195,12 +195,13 @@ func relink(dir string) error {
 
 // tools are the programs the lab uses, with the Debian package of each.
 var tools = map[string]struct{ pkg, why string }{
-	"prometheus":              {"prometheus", "Prometheus, to scrape the sidecar and fire its alerts"},
-	"promtool":                {"prometheus", "promtool, to check and test the rules"},
-	"prometheus-alertmanager": {"prometheus-alertmanager", "Alertmanager, to take the alerts"},
-	"ab":                      {"apache2-utils", "ab, to make load"},
-	"wrk":                     {"wrk", "wrk, to make load"},
-	"chromium-headless-shell": {"chromium-headless-shell", "Chromium without a screen, to look at the page"},
+	"prometheus":                  {"prometheus", "Prometheus, to scrape the sidecar and fire its alerts"},
+	"promtool":                    {"prometheus", "promtool, to check and test the rules"},
+	"prometheus-alertmanager":     {"prometheus-alertmanager", "Alertmanager, to take the alerts"},
+	"ab":                          {"apache2-utils", "ab, to make load"},
+	"wrk":                         {"wrk", "wrk, to make load"},
+	"prometheus-process-exporter": {"prometheus-process-exporter", "process-exporter, to compare with"},
+	"chromium-headless-shell":     {"chromium-headless-shell", "Chromium without a screen, to look at the page"},
 }
 
 // tool finds a program on the PATH, or in a Debian package unpacked in the
