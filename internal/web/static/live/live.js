@@ -115,7 +115,9 @@ class Page {
     const firing = [...this.alerts.rows.keys()].sort();
     bands.textContent = firing.length ? "Alerts in this time: " + firing.map((a) => (this.alerts.last(a, 3) ? `${a} (firing)` : a)).join(", ") : this.api ? "No alert fired in this time." : "";
     bands.classList.toggle("error", firing.some((a) => this.alerts.last(a, 3)));
-    for (const c of this.charts) if (c.visible) c.draw(Number(span.value), this.since);
+    // Without a history, a chart of the last minutes would be empty but for a sliver.
+    const wide = Math.min(Number(span.value), this.api ? SPAN : Math.max(60, now() - this.since));
+    for (const c of this.charts) if (c.visible) c.draw(wide, this.since);
   }
 
   async table({ title, label, unit, expr }) {
