@@ -115,8 +115,10 @@ class Page {
     const firing = [...this.alerts.rows.keys()].sort();
     bands.textContent = firing.length ? "Alerts in this time: " + firing.map((a) => (this.alerts.last(a, 3) ? `${a} (firing)` : a)).join(", ") : this.api ? "No alert fired in this time." : "";
     bands.classList.toggle("error", firing.some((a) => this.alerts.last(a, 3)));
-    // Without a history, a chart of the last minutes would be empty but for a sliver.
-    const wide = Math.min(Number(span.value), this.api ? SPAN : Math.max(60, now() - this.since));
+    // A chart of the last minutes would be empty but for a sliver when the history
+    // has just begun.
+    const begun = Math.min(...this.charts.map((c) => c.grid.first()));
+    const wide = Math.min(Number(span.value), Math.max(60, Math.floor(now()) - begun));
     for (const c of this.charts) if (c.visible) c.draw(wide, this.since);
   }
 
