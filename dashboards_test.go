@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -80,9 +81,8 @@ func panelQueries(t *testing.T) (all []panelQuery) {
 // foreign are the series that Prometheus makes itself.
 var foreign = []string{"ALERTS", "scrape_samples_scraped"}
 
-// TestPanelsNameOnlyOurMetrics parses every query of every panel. A metric or a
-// label that no room declares makes a panel that stays empty for ever.
-func TestPanelsNameOnlyOurMetrics(t *testing.T) {
+// emitted are the names of the series that the sidecar can emit.
+func emitted() map[string]*metric.Family {
 	families := map[string]*metric.Family{}
 	for _, f := range collectors.Catalogue() {
 		families[f.Name] = f
@@ -94,6 +94,13 @@ func TestPanelsNameOnlyOurMetrics(t *testing.T) {
 			families[f.Name+"_sum"], families[f.Name+"_count"] = f, f
 		}
 	}
+	return families
+}
+
+// TestPanelsNameOnlyOurMetrics parses every query of every panel. A metric or a
+// label that no room declares makes a panel that stays empty for ever.
+func TestPanelsNameOnlyOurMetrics(t *testing.T) {
+	families := emitted()
 	for _, q := range panelQueries(t) {
 		if why := notOurs(families, q); why != "" {
 			t.Errorf("%v: %s in %s", q, why, q.expr)
@@ -161,4 +168,50 @@ func notOurs(families map[string]*metric.Family, q panelQuery) (why string) {
 		return nil
 	})
 	return why
+}
+
+// TestLivePageAsksWhatTheBoardAsks: the charts of the live page are those of the
+// board Load run, without the labels that only a Prometheus adds.
+func TestLivePageAsksWhatTheBoardAsks(t *testing.T) {
+	text, err := os.ReadFile("internal/web/static/live/charts.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page struct {
+		Charts []struct {
+			Title  string
+			Series []struct{ Expr string }
+		}
+		Tables []struct{ Title, Expr string }
+		Alerts string
+	}
+	if err := json.Unmarshal(text, &page); err != nil {
+		t.Fatal(err)
+	}
+	board := map[string]bool{}
+	for _, q := range panelQueries(t) {
+		if q.board == "Load run" {
+			board[strings.NewReplacer(`job="$job",instance="$instance",`, "", `{job="$job",instance="$instance"}`, "").Replace(q.expr)] = true
+		}
+	}
+	families := emitted()
+	for _, c := range page.Charts {
+		for _, s := range c.Series {
+			if !board[s.Expr] {
+				t.Errorf("%q asks what the board Load run does not: %s", c.Title, s.Expr)
+			}
+		}
+	}
+	exprs := []string{page.Alerts}
+	for _, table := range page.Tables {
+		exprs = append(exprs, table.Expr)
+	}
+	for _, expr := range exprs {
+		if why := notOurs(families, panelQuery{expr: expr}); why != "" {
+			t.Errorf("%s in %s", why, expr)
+		}
+	}
+	if len(page.Charts) < 8 {
+		t.Errorf("%d charts", len(page.Charts))
+	}
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors/jvm"
 	"github.com/jvm-sidecar/sidecar/collectors/logdir"
 	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/engine"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
+	"github.com/jvm-sidecar/sidecar/internal/notify"
 	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
@@ -23,6 +25,8 @@ type Config struct {
 	AppLog    applog.Config    `yaml:"applog"`    // The room applog.
 	LogDir    logdir.Config    `yaml:"logdir"`    // The room logdir.
 	Loki      ship.Config      `yaml:"loki"`      // Chosen lines to Loki.
+	Engine    engine.Config    `yaml:"engine"`    // The history, the rules and the query API; engine: off leaves all three out.
+	Notify    notify.Config    `yaml:"notify"`    // Who is told of alerts.
 }
 
 // Defaults are the settings where the file says nothing.
@@ -37,6 +41,8 @@ func Defaults() Config {
 		AppLog:    applog.DefaultConfig(),
 		LogDir:    logdir.DefaultConfig(),
 		Loki:      ship.DefaultConfig(),
+		Engine:    engine.DefaultConfig(),
+		Notify:    notify.DefaultConfig(),
 	}
 }
 
@@ -55,6 +61,8 @@ func (c *Config) Check() (key string, err error) {
 		{"applog", c.AppLog.Check},
 		{"logdir", c.LogDir.Check},
 		{"loki", c.Loki.Check},
+		{"engine", c.Engine.Check},
+		{"notify", c.Notify.Check},
 	} {
 		if err := section.check(); err != nil {
 			return section.key, err

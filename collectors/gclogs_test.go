@@ -127,3 +127,33 @@ func TestGCLogNamedByPidAndTime(t *testing.T) {
 	r = m.run()
 	r.until(unifiedYoung, 5)
 }
+
+// TestGCLogOnStdout: without a file the collector's lines stand among the
+// application's. They are found there, the application's lines are no noise, and
+// the file's bytes are not told twice.
+func TestGCLogOnStdout(t *testing.T) {
+	m := newMachine(t)
+	m.runJava(pid, "17.0.15", "-Xlog:gc*")
+	r := m.run()
+	r.until(rejections, 0)
+	m.append("catalina.out", "[0.010s][info][gc] Using G1\n"+rejection(1)+unifiedPause(0, 1)+rejection(2)+unifiedPause(1, 2)+"hello\n")
+	r.until(unifiedYoung, 2)
+	r.until(rejections, 2)
+	if v, ok := r.value(`gclog_unrecognised_lines_total{target="tomcat-8080"}`); !ok || v != 0 {
+		t.Errorf("%v lines are not recognised (there: %v)", v, ok)
+	}
+	size, err := os.Stat(m.base + "/logs/catalina.out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := r.value(`logfile_read_bytes_total{file="catalina.out",target="tomcat-8080"}`); v != float64(size.Size()) {
+		t.Errorf("%v bytes are told, the file has %v", v, size.Size())
+	}
+	if strings.Contains(r.text(), `source="gclog"`) && strings.Contains(r.text(), `sidecar_source_blind{reason="not_enabled",source="gclog"`) {
+		t.Error("the GC log is called off")
+	}
+	r.die()
+	m.append("catalina.out", unifiedPause(2, 3))
+	r = m.run()
+	r.until(unifiedYoung, 3)
+}

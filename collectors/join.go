@@ -68,6 +68,9 @@ type grownBytes struct {
 func (b *blamer) note(streams []*stream) {
 	now := grownBytes{map[string]float64{}, map[string]map[string]float64{}}
 	for _, st := range streams {
+		if st.again {
+			continue // the same bytes once more
+		}
 		st.set.Lock()
 		if st.follower.CaughtUp() {
 			now.files[st.log.Name] += float64(st.follower.Ledger().Written)

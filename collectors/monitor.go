@@ -33,7 +33,13 @@ type Options struct {
 	Procfs  string
 	Storage string
 	Version string
-	Log     *slog.Logger
+	// Sets belong to others in the program who have figures of their own to
+	// publish: the engine, the notifier.
+	Sets []*metric.Set
+	// Published is handed each snapshot once it is out, by the tick itself: it
+	// must not wait.
+	Published func(*metric.Snapshot)
+	Log       *slog.Logger
 }
 
 // A Monitor watches every server of the machine and publishes one snapshot a
@@ -202,6 +208,7 @@ func (m *Monitor) scan(ctx context.Context, now time.Time) {
 	}
 	m.scanned = true
 	known := map[string]bool{}
+	m.registry.Drop(scanner.LeftOut(), m.boot)
 	for _, e := range m.registry.Update(found, m.boot, now) {
 		known[e.Name] = true
 		s := m.servers[e.Name]

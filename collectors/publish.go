@@ -63,7 +63,16 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 	m.writeCheckpoint(now, sync)
 	m.writeOwn(g, servers, began)
 	m.status.Store(m.describe(servers, ready, now))
-	m.snapshot.Store(g.Snapshot(now))
+	for _, set := range m.options.Sets {
+		set.Lock()
+		g.Add(set)
+		set.Unlock()
+	}
+	snap := g.Snapshot(now)
+	m.snapshot.Store(snap)
+	if m.options.Published != nil {
+		m.options.Published(snap)
+	}
 }
 
 // sorted are the servers in the order of their names.

@@ -178,6 +178,8 @@ type wanted struct {
 	room string
 	log  target.LogFile
 	from follow.From
+	// again says that another stream follows the same file and keeps its ledger.
+	again bool
 	// make gives the stream its Set, its observer and what it has to say.
 	make func(st *stream) error
 }
@@ -185,6 +187,7 @@ type wanted struct {
 // updateStreams starts what is new and ends what is gone.
 func (m *Monitor) updateStreams(ctx context.Context, s *server) {
 	keep := map[string]bool{}
+	before := s.broken
 	s.broken = nil
 	for _, l := range logs {
 		for _, w := range l.want(m, s.target) {
@@ -195,7 +198,11 @@ func (m *Monitor) updateStreams(ctx context.Context, s *server) {
 			}
 			keep[key] = true
 			if err := m.ensureStream(ctx, s, key, w); err != nil {
-				s.broken = append(s.broken, target.Blind{Source: w.room, Reason: "not_followed", Detail: fmt.Sprintf("%s is not followed: %v", w.log.Name, err)})
+				b := target.Blind{Source: w.room, Reason: "not_followed", Detail: fmt.Sprintf("%s is not followed: %v", w.log.Name, err)}
+				s.broken = append(s.broken, b)
+				if slices.Contains(before, b) {
+					continue // said already; this comes by with each scan
+				}
 				m.log.Warn("a log is not followed", "target", s.name(), "log", w.log.Name, "err", err)
 			}
 		}
@@ -240,7 +247,7 @@ func (m *Monitor) newStream(s *server, key string, w wanted) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("match: %w", err)
 	}
-	st := &stream{key: key, room: w.room, log: w.log, root: rootOf(s.target)}
+	st := &stream{key: key, room: w.room, log: w.log, root: rootOf(s.target), again: w.again}
 	if err := w.make(st); err != nil {
 		return nil, err
 	}

@@ -132,6 +132,23 @@ func gcLogs(m *Monitor, t *target.Target) (out []wanted) {
 			return nil
 		}})
 	}
+	if len(out) > 0 || !t.GCLogOnStdout() {
+		return out
+	}
+	// The log goes to standard output. Its lines are told from the application's
+	// in the file that catches it, which is then read twice: all it costs in a
+	// storm of records is finding that a line begins with a tab.
+	for _, l := range t.AppLogs {
+		if l.Role == applog.Primary && !l.Incomplete {
+			out = append(out, wanted{log: l.LogFile, again: true, make: func(st *stream) error {
+				cfg := m.cfg.GCLog
+				cfg.Mixed = true
+				st.set = metric.ForTarget(t.Name)
+				st.observer = gclog.New(st.set, cfg)
+				return nil
+			}})
+		}
+	}
 	return out
 }
 

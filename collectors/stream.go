@@ -29,6 +29,9 @@ type stream struct {
 	role string
 	// unbuffered says that an access log shows each request as it ends.
 	unbuffered bool
+	// again says that another stream follows the same file: its ledger is told
+	// once.
+	again bool
 	// fromStart says that the log was read from its first byte.
 	fromStart bool
 	// explain says what the room knows of its log; called with the lock held.
@@ -131,8 +134,9 @@ func (s *stream) publish(g *metric.Gathering) (state follow.Saved, caughtUp bool
 	s.set.Lock()
 	defer s.set.Unlock()
 	if caughtUp = s.follower.CaughtUp(); caughtUp || s.follower.Continued() {
-		l := s.follower.Ledger()
-		l.Publish(s.set, s.log.Name)
+		if l := s.follower.Ledger(); !s.again {
+			l.Publish(s.set, s.log.Name)
+		}
 		g.Add(s.set)
 	}
 	state, err = s.stateLocked()

@@ -240,19 +240,20 @@ func (o *Observer) spaced() bool {
 
 // column0 takes a line that does not begin with white space, or is empty.
 func (o *Observer) column0(line []byte) {
+	if bytes.IndexByte(line, 0x1b) >= 0 {
+		o.plain = plain(o.plain[:0], line)
+		line = o.plain
+	}
+	if o.seen == 1 {
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	// Only now: a line may be nothing but colours, or nothing but the mark.
 	if len(line) == 0 {
 		if o.held {
 			o.dropHeld()
 		}
 		o.blank()
 		return
-	}
-	if bytes.IndexByte(line, 0x1b) >= 0 {
-		o.plain = plain(o.plain[:0], line)
-		line = o.plain
-	}
-	if line[0] == 0xef && o.seen == 1 {
-		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
 	extra := 0
 	switch o.match(line) {

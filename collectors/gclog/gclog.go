@@ -126,6 +126,10 @@ type Config struct {
 	// MaxRecordLines is how many lines a JDK 8 record may span before it is
 	// given up as torn. TLAB statistics print a line a thread.
 	MaxRecordLines int `yaml:"max_record_lines"`
+	// Mixed says that the lines stand among those of an application, on its
+	// standard output: what is not recognised is the application's and counts
+	// for nothing, and a line that begins with a tab is a frame of its traces.
+	Mixed bool `yaml:"-"`
 }
 
 // DefaultConfig is what holds where the settings say nothing.

@@ -80,6 +80,9 @@ func (o *Observer) handles() {
 
 // Observe takes one line.
 func (o *Observer) Observe(line []byte) bool {
+	if o.cfg.Mixed && (len(line) == 0 || line[0] == '\t') {
+		return o.dec.waiting()
+	}
 	if o.ear != nil {
 		o.line = line
 		o.dec.line(line)
@@ -158,7 +161,9 @@ func (o *Observer) take(e *Event) {
 		o.incomplete.Inc()
 		o.acc.lost()
 	case UnrecognisedEvent:
-		o.unrecognised.Inc()
+		if !o.cfg.Mixed {
+			o.unrecognised.Inc()
+		}
 	case RestartEvent:
 		o.acc = account{}
 	}

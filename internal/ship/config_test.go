@@ -26,8 +26,12 @@ func TestCheck(t *testing.T) {
 		{func(c *Config) { c.BatchBytes = 2 << 20; c.QueueBytes = 1 << 20 }, "batch_bytes"},
 		{func(c *Config) { c.Select.Level = "LOUD" }, "select.level"},
 		{func(c *Config) { c.Select.Level = "none" }, ""},
-		{func(c *Config) { c.Select.Lines = []Selection{{Name: "deploy", Match: "Deploying", Test: "INFO Deploying web application"}} }, ""},
-		{func(c *Config) { c.Select.Lines = []Selection{{Name: "deploy", Match: "Deploying", Test: "INFO deployed"}} }, "does not match"},
+		{func(c *Config) {
+			c.Select.Lines = []Selection{{Name: "deploy", Match: "Deploying", Test: "INFO Deploying web application"}}
+		}, ""},
+		{func(c *Config) {
+			c.Select.Lines = []Selection{{Name: "deploy", Match: "Deploying", Test: "INFO deployed"}}
+		}, "does not match"},
 		{func(c *Config) { c.Select.Lines = []Selection{{Name: "deploy", Match: "Deploying"}} }, "match and test"},
 		{func(c *Config) { c.Select.Lines = []Selection{{Name: "De ploy", Match: "x", Test: "x"}} }, "name"},
 		{func(c *Config) { c.Select.Lines = []Selection{{Name: "d", Source: "syslog", Match: "x", Test: "x"}} }, "source"},

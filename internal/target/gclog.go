@@ -84,6 +84,27 @@ func unifiedFile(spec string) (string, bool) {
 	return out, true
 }
 
+// GCLogOnStdout says that the JVM logs its collections, and to standard output
+// alone: among the lines of the application.
+func (t *Target) GCLogOnStdout() bool {
+	if len(t.GCLogs) > 0 {
+		return false
+	}
+	for _, a := range t.Process.Args {
+		switch {
+		case a == "-verbose:gc", a == "-XX:+PrintGC", a == "-XX:+PrintGCDetails", a == "-Xlog":
+			return true
+		case strings.HasPrefix(a, "-Xlog:"):
+			what, rest, _ := strings.Cut(a[len("-Xlog:"):], ":")
+			out, _, _ := strings.Cut(rest, ":")
+			if (out == "" || out == "stdout") && !strings.HasSuffix(what, "=off") && what != "disable" && strings.Contains(what, "gc") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // file makes the option into a stream. nspid is the JVM's pid in its own
 // namespace. The second result is a pattern of whole paths, for the comparison
 // with open descriptors, in which %t and %hn may be anything of their kind.

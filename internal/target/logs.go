@@ -77,6 +77,12 @@ func (b *builder) gcLogs() {
 			b.learn("gc_logs", "the GC log "+d.path, "an open file of that name; no option was seen")
 		}
 	}
+	if b.t.GCLogOnStdout() {
+		if !slices.ContainsFunc(b.fds, func(d descriptor) bool { return d.number == 1 && d.regular && !d.outside && !d.deleted }) {
+			b.blind("gclog", "on_stdout", "-Xlog:gc*:file=… or -Xloggc:…", "the GC log goes to standard output, which is no file that can be read")
+		}
+		return
+	}
 	if len(b.t.GCLogs) == 0 && !slices.ContainsFunc(b.t.Blind, func(x Blind) bool { return x.Source == "gclog" }) {
 		b.blind("gclog", "not_enabled", "-Xlog:gc*:file=… or -Xloggc:…", "the JVM writes no GC log")
 	}

@@ -36,7 +36,10 @@ type Options struct {
 	// RawLines allows raw log lines to every visitor. Otherwise only visitors
 	// on loopback see them.
 	RawLines bool
-	Log      *slog.Logger
+	// API serves Prometheus' query API below /api/v1; nil where there is no
+	// engine.
+	API http.Handler
+	Log *slog.Logger
 }
 
 // Handler is the whole site.
@@ -50,6 +53,12 @@ func Handler(m Monitor, o Options) http.Handler {
 	mux.HandleFunc("GET /status.json", s.statusJSON)
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.Handle("GET /static/", http.FileServerFS(static))
+	if o.API == nil {
+		o.API = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "the engine is off: there is no history to ask; set engine: on", http.StatusNotFound)
+		})
+	}
+	mux.Handle("/api/v1/", o.API)
 	return secure(mux)
 }
 
