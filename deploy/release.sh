@@ -30,6 +30,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 mkdir "$work/src"
 git archive HEAD | tar -xf - -C "$work/src"
+chmod -R u=rwX,go=rX "$work/src" # whatever the umask
 cd "$work/src"
 
 v=github.com/prometheus/common/version
