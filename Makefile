@@ -24,6 +24,7 @@ setup: need-go
 # Benchmarks with their allocations. Bars are ratios, since machines differ.
 bench: need-go
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) run ./collectors/process/bench
 
 generate: need-go
 	$(GO) generate ./...

@@ -93,6 +93,8 @@ func forbidden(pkg, imp string) string {
 		return "flags belong to cmd/sidecar"
 	case imp == "gopkg.in/yaml.v3":
 		return "use go.yaml.in/yaml/v3, which is kept up"
+	case strings.HasPrefix(imp, "github.com/grafana/grafana-foundation-sdk"):
+		return "only the builder in dashboards/gen needs it, so that it stays out of the binary"
 	case !ours:
 		return ""
 	case under(own, "cmd"):
@@ -123,6 +125,7 @@ func TestForbiddenForbids(t *testing.T) {
 		{"internal/follow", "flag"},
 		{"rules", module + "collectors"},
 		{"cmd/sidecar", module + "internal/lab"},
+		{"dashboards", "github.com/grafana/grafana-foundation-sdk/go/dashboard"},
 	} {
 		if forbidden(c.pkg, c.imp) == "" {
 			t.Errorf("%s may import %s", c.pkg, c.imp)

@@ -17,8 +17,11 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors/jvm"
 	"github.com/jvm-sidecar/sidecar/collectors/logdir"
 	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/engine"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/notify"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
@@ -43,7 +46,8 @@ var (
 	}
 	catalogue = [][]*metric.Family{
 		target.Metrics, process.Metrics, jvm.Metrics, logdir.Metrics,
-		gclog.Metrics, accesslog.Metrics, applog.Metrics, follow.Metrics, ownMetrics, {growthShare},
+		gclog.Metrics, accesslog.Metrics, applog.Metrics, follow.Metrics, ship.Metrics, ownMetrics, {growthShare},
+		engine.Metrics, notify.Metrics,
 	}
 )
 

@@ -4,9 +4,13 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors/accesslog"
 	"github.com/jvm-sidecar/sidecar/collectors/applog"
 	"github.com/jvm-sidecar/sidecar/collectors/gclog"
+	"github.com/jvm-sidecar/sidecar/collectors/jvm"
 	"github.com/jvm-sidecar/sidecar/collectors/logdir"
 	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/engine"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
+	"github.com/jvm-sidecar/sidecar/internal/notify"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
@@ -15,10 +19,14 @@ type Config struct {
 	Targets   target.Config    `yaml:"targets"`   // Which servers are watched, and what is to be corrected in what was found.
 	Limits    follow.Limits    `yaml:"limits"`    // What the sidecar may take from the machine.
 	Process   process.Config   `yaml:"process"`   // The room process.
+	JVM       jvm.Config       `yaml:"jvm"`       // The room jvm.
 	GCLog     gclog.Config     `yaml:"gclog"`     // The room gclog.
 	AccessLog accesslog.Config `yaml:"accesslog"` // The room accesslog.
 	AppLog    applog.Config    `yaml:"applog"`    // The room applog.
 	LogDir    logdir.Config    `yaml:"logdir"`    // The room logdir.
+	Loki      ship.Config      `yaml:"loki"`      // Chosen lines to Loki.
+	Engine    engine.Config    `yaml:"engine"`    // The history, the rules and the query API; engine: off leaves all three out.
+	Notify    notify.Config    `yaml:"notify"`    // Who is told of alerts.
 }
 
 // Defaults are the settings where the file says nothing.
@@ -27,10 +35,14 @@ func Defaults() Config {
 		Targets:   target.DefaultConfig(),
 		Limits:    follow.DefaultLimits(),
 		Process:   process.DefaultConfig(),
+		JVM:       jvm.DefaultConfig(),
 		GCLog:     gclog.DefaultConfig(),
 		AccessLog: accesslog.DefaultConfig(),
 		AppLog:    applog.DefaultConfig(),
 		LogDir:    logdir.DefaultConfig(),
+		Loki:      ship.DefaultConfig(),
+		Engine:    engine.DefaultConfig(),
+		Notify:    notify.DefaultConfig(),
 	}
 }
 
@@ -43,10 +55,14 @@ func (c *Config) Check() (key string, err error) {
 		{"targets", c.Targets.Check},
 		{"limits", c.Limits.Check},
 		{"process", c.Process.Check},
+		{"jvm", c.JVM.Check},
 		{"gclog", c.GCLog.Check},
 		{"accesslog", c.AccessLog.Check},
 		{"applog", c.AppLog.Check},
 		{"logdir", c.LogDir.Check},
+		{"loki", c.Loki.Check},
+		{"engine", c.Engine.Check},
+		{"notify", c.Notify.Check},
 	} {
 		if err := section.check(); err != nil {
 			return section.key, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvm-sidecar/sidecar/collectors/jvm"
 	"github.com/jvm-sidecar/sidecar/collectors/logdir"
+	"github.com/jvm-sidecar/sidecar/collectors/process"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 	"github.com/shirou/gopsutil/v3/mem"
 )
@@ -33,6 +34,14 @@ func (m *Monitor) judge(s *server, now time.Time) {
 	machine := jvm.Machine{Args: t.Process.Args, Major: t.JDK.Major}
 	if v, err := mem.VirtualMemory(); err == nil {
 		machine.Memory = v.Total
+	}
+	for _, w := range s.watches {
+		if p, ok := w.poller.(*process.Poller); ok {
+			// What its cgroup and its affinity leave of the machine.
+			w.set.Lock()
+			machine.Limit, machine.Cores = p.Limits()
+			w.set.Unlock()
+		}
 	}
 	for _, f := range jvm.Findings(machine) {
 		add(f.ID, f.Detail)

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/collectors/process"
+	"github.com/jvm-sidecar/sidecar/internal/attach"
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/status"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
@@ -31,7 +33,13 @@ type Options struct {
 	Procfs  string
 	Storage string
 	Version string
-	Log     *slog.Logger
+	// Sets belong to others in the program who have figures of their own to
+	// publish: the engine, the notifier.
+	Sets []*metric.Set
+	// Published is handed each snapshot once it is out, by the tick itself: it
+	// must not wait.
+	Published func(*metric.Snapshot)
+	Log       *slog.Logger
 }
 
 // A Monitor watches every server of the machine and publishes one snapshot a
@@ -50,6 +58,8 @@ type Monitor struct {
 	self       *selfWatch
 	host       *watch // the machine, which belongs to no server
 	own        *metric.Set
+	attach     *attach.Client
+	ship       *ship.Shipper // nil where no lines are shipped; guarded by mu
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
 	cfg      Config
@@ -97,7 +107,7 @@ func New(cfg Config, o Options) (*Monitor, error) {
 	now := time.Now()
 	m := &Monitor{
 		options: o, log: o.Log, started: now, checkpoint: checkpoint,
-		self: newSelfWatch(), own: metric.NewSet(),
+		self: newSelfWatch(), own: metric.NewSet(), attach: attach.New(),
 		servers: map[string]*server{}, states: states, registry: target.NewRegistry(),
 		rescan: make(chan struct{}, 1), reloadOK: true, reloaded: now,
 	}
@@ -129,6 +139,7 @@ func (m *Monitor) configure(cfg Config) {
 	}
 	cfg.Targets.Proc = m.options.Procfs
 	m.scanner = target.New(cfg.Targets)
+	m.configureShip(cfg.Loki)
 }
 
 // Snapshot is the last published one, or nil before the first tick.
@@ -197,6 +208,7 @@ func (m *Monitor) scan(ctx context.Context, now time.Time) {
 	}
 	m.scanned = true
 	known := map[string]bool{}
+	m.registry.Drop(scanner.LeftOut(), m.boot)
 	for _, e := range m.registry.Update(found, m.boot, now) {
 		known[e.Name] = true
 		s := m.servers[e.Name]
@@ -271,13 +283,16 @@ func (m *Monitor) close() error {
 		}
 	}
 	m.mu.Unlock()
-	m.tick(ctx, time.Now(), true)
+	m.stopShip()
+	last, done := context.WithTimeout(context.Background(), 2*time.Second)
+	defer done()
+	m.tick(last, time.Now(), true)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.servers {
 		s.closeWatches()
 		for _, st := range s.streams {
-			st.follower.Close()
+			st.close()
 		}
 	}
 	if m.lost != "" {

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -218,6 +219,28 @@ func TestOneStreamThatFailsStopsNobody(t *testing.T) {
 	}
 	if !blind {
 		t.Errorf("nothing says that the access log is not read:\n%s", r.text())
+	}
+}
+
+// TestALogThatIsNotFollowedIsSaidOnce: not with each scan, for as long as it lasts.
+func TestALogThatIsNotFollowedIsSaidOnce(t *testing.T) {
+	m := newMachine(t)
+	xml, err := os.ReadFile(m.base + "/conf/server.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := strings.Replace(string(xml), "%h %l", "%h %{", 1)
+	m.put(m.base+"/conf/server.xml", bad)
+	r := m.run()
+	var said strings.Builder
+	r.log = slog.New(slog.NewTextHandler(&said, nil))
+	for i := range 3 {
+		// Anything that is new about the server brings this by once more.
+		m.put(m.base+"/conf/server.xml", bad+strings.Repeat("\n", i+1))
+		r.scan(r.ctx, time.Now().Add(time.Duration(i+1)*time.Minute))
+	}
+	if strings.Contains(said.String(), "not followed") {
+		t.Errorf("said again:\n%s", said.String())
 	}
 }
 

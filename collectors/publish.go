@@ -59,10 +59,20 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 	m.host.set.Lock()
 	g.Add(m.host.set)
 	m.host.set.Unlock()
+	m.saveShip()
 	m.writeCheckpoint(now, sync)
 	m.writeOwn(g, servers, began)
 	m.status.Store(m.describe(servers, ready, now))
-	m.snapshot.Store(g.Snapshot(now))
+	for _, set := range m.options.Sets {
+		set.Lock()
+		g.Add(set)
+		set.Unlock()
+	}
+	snap := g.Snapshot(now)
+	m.snapshot.Store(snap)
+	if m.options.Published != nil {
+		m.options.Published(snap)
+	}
 }
 
 // sorted are the servers in the order of their names.
@@ -122,6 +132,9 @@ func (m *Monitor) writeOwn(g *metric.Gathering, servers []*server, began time.Ti
 		o.Counter(seriesRefused, name).Set(n)
 	}
 	m.self.write(o)
+	if m.ship != nil {
+		m.ship.WriteTo(o)
+	}
 	o.Gauge(tickSeconds).Set(time.Since(began).Seconds())
 	o.Sweep()
 	g.Add(o)

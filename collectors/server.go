@@ -187,6 +187,7 @@ type wanted struct {
 // updateStreams starts what is new and ends what is gone.
 func (m *Monitor) updateStreams(ctx context.Context, s *server) {
 	keep := map[string]bool{}
+	before := s.broken
 	s.broken = nil
 	for _, l := range logs {
 		for _, w := range l.want(m, s.target) {
@@ -197,7 +198,11 @@ func (m *Monitor) updateStreams(ctx context.Context, s *server) {
 			}
 			keep[key] = true
 			if err := m.ensureStream(ctx, s, key, w); err != nil {
-				s.broken = append(s.broken, target.Blind{Source: w.room, Reason: "not_followed", Detail: fmt.Sprintf("%s is not followed: %v", w.log.Name, err)})
+				b := target.Blind{Source: w.room, Reason: "not_followed", Detail: fmt.Sprintf("%s is not followed: %v", w.log.Name, err)}
+				s.broken = append(s.broken, b)
+				if slices.Contains(before, b) {
+					continue // said already; this comes by with each scan
+				}
 				m.log.Warn("a log is not followed", "target", s.name(), "log", w.log.Name, "err", err)
 			}
 		}
@@ -226,6 +231,7 @@ func (m *Monitor) ensureStream(ctx context.Context, s *server, key string, w wan
 		if err := st.load(saved); err != nil {
 			// Anew, with everything fresh: half a state is worse than none.
 			m.log.Warn("a stream's saved state is of no use, it starts anew", "stream", key, "err", err)
+			st.close()
 			if st, err = m.newStream(s, key, w); err != nil {
 				return err
 			}
@@ -296,7 +302,7 @@ func (m *Monitor) endStream(s *server, st *stream) {
 	if state, err := st.state(); err == nil {
 		m.states[st.key] = state
 	}
-	st.follower.Close()
+	st.close()
 	for i, x := range s.streams {
 		if x == st {
 			s.streams = append(s.streams[:i:i], s.streams[i+1:]...)

@@ -48,10 +48,10 @@ func watchProcess(m *Monitor, t *target.Target) *watch {
 }
 
 func watchJVM(m *Monitor, t *target.Target) *watch {
-	cfg := jvm.Config{
-		PerfPath: t.PerfData.Path, NoPerf: t.PerfData.Reason, Root: m.options.Procfs,
-		PID: t.Process.PID, StartTicks: t.Process.StartTicks, UID: t.Process.UID, CheckOwner: true,
-	}
+	cfg := m.cfg.JVM
+	cfg.PerfPath, cfg.NoPerf, cfg.Root = t.PerfData.Path, t.PerfData.Reason, m.options.Procfs
+	cfg.PID, cfg.StartTicks, cfg.UID, cfg.CheckOwner = t.Process.PID, t.Process.StartTicks, t.Process.UID, true
+	cfg.Dump = m.dumper(t)
 	set := metric.ForTarget(t.Name)
 	p := jvm.New(set, cfg)
 	return &watch{set: set, poller: p, blind: func() []target.Blind { return blindOf(p.Blind()) }}
@@ -126,7 +126,9 @@ func gcLogs(m *Monitor, t *target.Target) (out []wanted) {
 	for _, l := range t.GCLogs {
 		out = append(out, wanted{log: l.LogFile, from: follow.Start, make: func(st *stream) error {
 			st.set = metric.ForTarget(t.Name)
-			st.observer = gclog.New(st.set, m.cfg.GCLog)
+			o := gclog.New(st.set, m.cfg.GCLog)
+			m.hearGC(st, t, o)
+			st.observer = o
 			return nil
 		}})
 	}
@@ -170,6 +172,7 @@ func accessLogs(m *Monitor, t *target.Target) (out []wanted) {
 			st.unbuffered = !l.Buffered
 			o := accesslog.New(st.set, matcher, m.cfg.AccessLog)
 			o.SetClock(time.Now)
+			m.hearAccess(st, t, o)
 			st.observer = o
 			st.explain = func() (string, []status.Refused) {
 				detail := fmt.Sprintf("%s: %s", matcher.Format(), matcher.Pattern())
@@ -199,6 +202,7 @@ func appLogs(m *Monitor, t *target.Target) (out []wanted) {
 			st.set = metric.ForTarget(t.Name)
 			st.role = l.Role
 			o := applog.New(st.set, cfg)
+			m.hearApp(st, t, o)
 			st.observer = o
 			st.explain = func() (string, []status.Refused) {
 				recent := o.Recent()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvm-sidecar/sidecar/internal/follow"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
 	"github.com/jvm-sidecar/sidecar/internal/status"
 	"github.com/jvm-sidecar/sidecar/internal/target"
 )
@@ -35,6 +36,8 @@ type stream struct {
 	fromStart bool
 	// explain says what the room knows of its log; called with the lock held.
 	explain func() (detail string, refused []status.Refused)
+	// tap takes the chosen lines; nil where none are shipped.
+	tap *ship.Tap
 
 	failure atomic.Pointer[failure]
 	saved   follow.Saved // the last saved state, and where the stream stood then
@@ -85,6 +88,15 @@ func (s *stream) halt() {
 		s.stop()
 		<-s.done
 		s.stop = nil
+	}
+}
+
+// close lets go of the file and of the tap. Nobody reads any more.
+func (s *stream) close() {
+	s.follower.Close()
+	if s.tap != nil {
+		s.hush()
+		s.tap.Close()
 	}
 }
 

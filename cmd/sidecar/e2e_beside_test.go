@@ -26,6 +26,13 @@ type beside struct {
 // follows its log.
 func startBeside(t *testing.T, server *lab.Server, kind string) *beside {
 	t.Helper()
+	return startBesideWith(t, server, kind, filepath.Join(t.TempDir(), "state"))
+}
+
+// startBesideWith is startBeside with the sidecar's state in a folder of the
+// caller's.
+func startBesideWith(t *testing.T, server *lab.Server, kind, storage string) *beside {
+	t.Helper()
 	dir := t.TempDir()
 	program, err := lab.Build(dir, "./cmd/sidecar")
 	if err != nil {
@@ -40,7 +47,7 @@ func startBeside(t *testing.T, server *lab.Server, kind string) *beside {
 		addr: fmt.Sprintf("127.0.0.1:%d", port), log: filepath.Join(dir, "sidecar.log"),
 	}
 	b.sidecar, err = lab.StartProgram("sidecar", b.log, program,
-		"run", "--web.listen-address="+b.addr, "--storage.path="+filepath.Join(dir, "state"))
+		"run", "--web.listen-address="+b.addr, "--storage.path="+storage)
 	if err != nil {
 		t.Fatal(err)
 	}

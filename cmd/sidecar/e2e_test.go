@@ -70,6 +70,7 @@ func TestEndToEnd(t *testing.T) {
 			lab.Need(t, err)
 			b.agrees(25+report.Answers(len("slept 50 ms\n")), 0)
 			b.budget()
+			catalogueIsServed(t, b.addr)
 
 			s.Stop()
 			b.until(15*time.Second, "target_up 0 after the server was stopped", func(m lab.Scrape) bool {

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/version"
 )
 
 func main() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -23,6 +24,7 @@ type streams struct {
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	app := kingpin.New("sidecar", "An observability sidecar for JVM web servers under load.\n\nPlain `sidecar` is `sidecar run`: it finds the servers on this machine and serves their metrics on port 10404.")
 	app.HelpFlag.Short('h')
+	app.Version(version.Print("sidecar")) // as Prometheus' own programs have it
 	app.UsageWriter(stdout).ErrorWriter(stderr)
 	// kingpin ends the process after --help; here it ends the parse.
 	type ended struct{ code int }
@@ -39,7 +41,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 
 	commands := map[string]func(streams) error{}
 	for _, add := range []func(*kingpin.Application) (string, func(streams) error){
-		addRun, addDiscover, addCheck, addReplay, addVersion,
+		addRun, addDiscover, addDump, addCheck, addReplay, addVersion, addDashboards, addHealthcheck,
 	} {
 		name, run := add(app)
 		commands[name] = run

@@ -73,14 +73,20 @@ func (d *daemon) run(s streams) error {
 	if err != nil {
 		return err
 	}
+	alerts, err := d.startAlerting(cfg, log)
+	if err != nil {
+		return err
+	}
+	defer alerts.close()
 	monitor, err := collectors.New(*cfg, collectors.Options{
 		Procfs: d.procfs, Storage: d.storage, Version: version.Version, Log: log,
+		Sets: alerts.sets(), Published: alerts.take,
 	})
 	if err != nil {
 		return err
 	}
-	reload := func() error { return d.reload(monitor, log) }
-	options := web.Options{RawLines: rawLines, Log: log}
+	reload := func() error { return d.reload(monitor, alerts, log) }
+	options := web.Options{RawLines: rawLines, API: alerts.api(), Log: log}
 	if d.lifecycle {
 		options.Reload = reload
 	}
@@ -93,6 +99,9 @@ func (d *daemon) run(s streams) error {
 	served := make(chan error, 1)
 	go func() { served <- toolkit.ListenAndServe(server, d.web, log) }()
 	hup := hangups()
+	told := make(chan struct{})
+	go func() { notifySystemd(ctx, monitor.Status, log); close(told) }()
+	defer func() { stop(); <-told }()
 
 	log.Info("sidecar started", "version", version.Version, "storage", d.storage, "listen", *d.web.WebListenAddresses)
 	for {
@@ -126,8 +135,11 @@ func (d *daemon) shutdown(server *http.Server, log *slog.Logger) error {
 }
 
 // reload reads the settings again. A mistake in them changes nothing.
-func (d *daemon) reload(m *collectors.Monitor, log *slog.Logger) error {
+func (d *daemon) reload(m *collectors.Monitor, alerts *alerting, log *slog.Logger) error {
 	cfg, err := loadSettings(d.configFile)
+	if err == nil {
+		err = alerts.reload(cfg)
+	}
 	m.Reloaded(err == nil)
 	if err != nil {
 		return err

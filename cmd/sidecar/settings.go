@@ -20,7 +20,7 @@ func loadSettings(path string) (*collectors.Config, error) {
 	if path == "" {
 		return &cfg, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := readSettings(path)
 	if err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
@@ -31,6 +31,23 @@ func loadSettings(path string) (*collectors.Config, error) {
 		return nil, fmt.Errorf("%s: %s: %w", path, key, err)
 	}
 	return &cfg, nil
+}
+
+// maxSettings is far more than anybody writes by hand. A device that never
+// ends, given by mistake, must not fill the memory.
+const maxSettings = 4 << 20
+
+func readSettings(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSettings+1))
+	if err == nil && len(data) > maxSettings {
+		err = fmt.Errorf("%s: larger than %d MB", path, maxSettings>>20)
+	}
+	return data, err
 }
 
 // decodeStrict decodes one YAML document into v, and refuses keys that v does
@@ -89,6 +106,8 @@ func nameKeys(err error, doc *yaml.Node) string {
 // plainType says what a Go type means to somebody who writes YAML.
 func plainType(t string) string {
 	switch {
+	case t == "time.Duration":
+		return "a duration such as 30s or 1m30s"
 	case strings.HasPrefix(t, "[]"):
 		return "a list"
 	case strings.HasPrefix(t, "map["), strings.Contains(t, "."):

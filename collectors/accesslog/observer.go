@@ -34,6 +34,8 @@ type Observer struct {
 	refused refusedRing
 	recent  recentSeconds
 	lag     lagMeter
+	ear     *Listener // nil where nobody listens
+	told    Told
 }
 
 // row are the series of one route.
@@ -181,6 +183,12 @@ func (o *Observer) Observe(line []byte) (open bool) {
 		if o.clock != nil {
 			o.lag.see(ms, o.clock, o.set)
 		}
+	}
+	if o.ear != nil {
+		if !timed {
+			ms = 0
+		}
+		o.hear(line, r, ms)
 	}
 	return false
 }

@@ -112,6 +112,9 @@ func (o *Observer) ObserveBlock(block []byte) (open bool) {
 			lines += b.lines
 			o.seen += b.lines
 			o.rec.bytes += b.bytes
+			if o.rec.heard == taking {
+				o.moreBody(b.text)
+			}
 			o.rec.framed = b.framed
 			if b.root != nil {
 				o.rec.root = b.root

@@ -12,6 +12,7 @@ import (
 // and each line is in exactly one place.
 func FuzzSplit(f *testing.F) {
 	f.Add(stormText(4), uint16(100), uint16(7))
+	f.Add([]byte("30-Nov-2026 12:00:00.000 INFO [main] a.B.c one\n\x1b[0m\n"), uint16(9), uint16(1))
 	f.Add([]byte("Nov 30, 2026 11:59:36 AM a.b.C d\nINFO: x\njava.lang.Error\n\tat x\nraw\n"), uint16(10), uint16(2))
 	f.Add([]byte("2024-06-30 12:00:00,100 ERROR [x] a.B - y\na.b.C: d\n e\n\tat f\nCaused by: g.H\n"), uint16(50), uint16(3))
 	f.Add([]byte("{\"level\":\"WARN\",\"message\":\"x\",\"stack_trace\":\"a.B: c\\n\\tat d\"}\n\"main\" #1 prio=5\n\tat x\n"), uint16(33), uint16(1))

@@ -29,6 +29,11 @@ type kin struct {
 	start             bool // such a record is among the first of a server that starts
 	quiet             bool // a trace under it is no failure
 
+	// Of the listener: what it said of the kin with this event, and its gate.
+	asked, wanted bool
+	askedFor      string
+	gate          func() bool
+
 	count, bytes uint64
 	first, last  int64
 	sample       []byte
@@ -65,6 +70,7 @@ type eventState struct {
 	bytes       uint64
 	first, last int64
 	sample      []byte
+	gate        func() bool // of the listener, for what is under no kin
 }
 
 type portNumber struct {

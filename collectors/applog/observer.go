@@ -41,6 +41,7 @@ type record struct {
 	n      int
 	rooted bool // the root cause is counted
 	late   bool // port is not read yet: Observer.recThread has the thread
+	heard  hearing
 }
 
 // Observer counts one file. It satisfies collectors.Observer, and ObserveBlock
@@ -104,6 +105,7 @@ type Observer struct {
 	tells           uint64    // events of records, as a whole number
 	rawSeen         uint64    // raw lines, as a whole number
 	times           *timeline // of a Report
+	ear             *ear      // nil where nobody listens
 }
 
 // New makes the observer of one file. cfg was checked.
@@ -207,6 +209,9 @@ func (o *Observer) line(line []byte) {
 	if len(line) > 0 && (line[0] == '\t' || line[0] == ' ') && !o.held {
 		if o.rec.kind == full && !o.cand && o.rec.framed && len(line) > 5 && (line[1] == 'a' && line[2] == 't' || line[2] == 'a' && line[3] == 't') {
 			o.rec.bytes += uint64(len(line) + 1)
+			if o.rec.heard == taking {
+				o.more(line)
+			}
 			return
 		}
 		if !o.spaced() || o.fastIndent(line) {
@@ -235,19 +240,20 @@ func (o *Observer) spaced() bool {
 
 // column0 takes a line that does not begin with white space, or is empty.
 func (o *Observer) column0(line []byte) {
+	if bytes.IndexByte(line, 0x1b) >= 0 {
+		o.plain = plain(o.plain[:0], line)
+		line = o.plain
+	}
+	if o.seen == 1 {
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	// Only now: a line may be nothing but colours, or nothing but the mark.
 	if len(line) == 0 {
 		if o.held {
 			o.dropHeld()
 		}
 		o.blank()
 		return
-	}
-	if bytes.IndexByte(line, 0x1b) >= 0 {
-		o.plain = plain(o.plain[:0], line)
-		line = o.plain
-	}
-	if line[0] == 0xef && o.seen == 1 {
-		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
 	extra := 0
 	switch o.match(line) {

@@ -17,12 +17,18 @@ func (o *Observer) other(line []byte) {
 	case r.kind == nothing || r.kind == dump:
 	case bytes.HasPrefix(line, causedBy), bytes.HasPrefix(line, suppressedMark), bytes.HasPrefix(line, wrappedBy), isMore(line):
 		r.bytes += uint64(len(line) + 1)
+		if r.heard == taking {
+			o.more(line)
+		}
 		o.trace(0, line)
 		return
 	case r.kind == full && r.exc == nil:
 		if c := throwable(line); c != nil {
 			if endsAsThrowable(c) {
 				r.bytes += uint64(len(line) + 1)
+				if r.heard == taking {
+					o.more(line)
+				}
 				o.threw(line, 0)
 				return
 			}
@@ -85,6 +91,9 @@ func (o *Observer) rawLine(line []byte) {
 	o.raw.Inc()
 	o.rawSeen++
 	o.recent.raw(line)
+	if o.ear != nil && o.ear.Match != nil {
+		o.hearRaw(nil, line)
+	}
 	for _, r := range o.rawRules {
 		if len(line) > 0 && prefixed2(line, r.raw) && within2(line, r.rawHas) {
 			o.tellRaw(r.event, line)
@@ -106,6 +115,9 @@ func (o *Observer) tellRaw(e *eventState, line []byte) {
 	e.bytesN.Add(float64(n))
 	if e.sample == nil {
 		e.sample = bytes.Clone(line[:min(len(line), maxSample)])
+	}
+	if o.ear != nil {
+		o.hearRaw(e, line)
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 // begin opens a record. extra are the bytes of a line of its head before this.
 func (o *Observer) begin(line []byte, extra int) {
 	o.close()
+	if o.ear != nil {
+		o.ear.past = false
+	}
 	h := &o.h
 	k := o.kinOf(h, line)
 	o.records++
@@ -52,6 +55,9 @@ func (o *Observer) begin(line []byte, extra int) {
 			o.tell(u.state, line)
 		}
 	}
+	if o.ear != nil && h.thrown == nil {
+		o.hear(line, extra)
+	}
 	if h.thrown != nil {
 		o.threw(h.thrown, 0)
 		if h.frame != nil {
@@ -59,6 +65,9 @@ func (o *Observer) begin(line []byte, extra int) {
 		}
 		if h.root != nil && r.exc != nil {
 			o.cause(h.root)
+		}
+		if o.ear != nil { // the whole trace is in the line, and all events are told
+			o.hear(line, extra)
 		}
 	}
 	if o.times != nil {
@@ -95,6 +104,9 @@ func (o *Observer) tell(e *eventState, line []byte) {
 	}
 	if e.sample == nil {
 		e.sample = bytes.Clone(line[:min(len(line), maxSample)])
+	}
+	if o.ear != nil {
+		o.hearEvent(e, line)
 	}
 }
 
@@ -137,6 +149,9 @@ func (o *Observer) flush() {
 		root.see(r.at)
 	}
 	r.rooted = true
+	if r.heard == taking {
+		o.tellRecord()
+	}
 	more := r.bytes - r.told
 	r.told = r.bytes
 	if r.k != nil {

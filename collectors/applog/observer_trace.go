@@ -24,6 +24,9 @@ func (o *Observer) indented(line []byte) {
 		return
 	}
 	r.bytes += uint64(len(line) + 1)
+	if r.heard == taking {
+		o.more(line)
+	}
 	o.trace(n, rest)
 }
 
@@ -132,6 +135,9 @@ func (o *Observer) settle(next []byte) {
 		}
 	}
 	r.bytes += uint64(len(o.keep) + 1)
+	if r.heard == taking {
+		o.more(o.keep)
+	}
 	if r.exc == nil {
 		o.threw(o.keep, 0)
 	}

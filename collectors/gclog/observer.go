@@ -30,6 +30,9 @@ type Observer struct {
 	sync, allocated, promoted, humongous, unrecognised, incomplete, dropped *metric.Number
 
 	acc account
+
+	ear  *Listener // nil where nobody listens
+	line []byte    // that is being read, where somebody does
 }
 
 // pauseKey is collector, kind and cause in one number.
@@ -78,6 +81,15 @@ func (o *Observer) handles() {
 // Observe takes one line.
 func (o *Observer) Observe(line []byte) bool {
 	if o.cfg.Mixed && (len(line) == 0 || line[0] == '\t') {
+		return o.dec.waiting()
+	}
+	if o.ear != nil {
+		o.line = line
+		o.dec.line(line)
+		if o.ear.Match != nil {
+			o.hearLine(line)
+		}
+		o.line = nil
 		return o.dec.waiting()
 	}
 	o.dec.line(line)
@@ -154,6 +166,9 @@ func (o *Observer) take(e *Event) {
 		}
 	case RestartEvent:
 		o.acc = account{}
+	}
+	if o.ear != nil {
+		o.hear(e)
 	}
 }
 

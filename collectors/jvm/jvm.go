@@ -12,7 +12,8 @@
 // # What it does not have
 //
 // Code heaps, direct buffers, thread states and what was live after a
-// collection are not in the file: those names are absent here, never 0. Most
+// collection are not in the file: those names are absent here, never 0. Thread
+// states come from a thread dump, when the settings allow to ask the JVM for one. Most
 // collectors update their pools at the end of a collection, Serial and Parallel
 // also each 50 ms for eden.
 //
@@ -38,26 +39,6 @@ import (
 	"github.com/jvm-sidecar/sidecar/internal/hsperf"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
-
-// Config is what is known about the JVM. This room has no settings.
-type Config struct {
-	// PerfPath is the hsperfdata file as we open it; through /proc/PID/root for
-	// a JVM in another mount namespace. Empty means that there is none.
-	PerfPath string `yaml:"-"`
-	// NoPerf says why PerfPath is empty.
-	NoPerf string `yaml:"-"`
-	// PID and StartTicks (field 22 of /proc/PID/stat) are the identity of the
-	// process. A file that outlived its JVM (kill -9 leaves it) is not read.
-	// Without StartTicks only the file itself is looked at.
-	PID        int    `yaml:"-"`
-	StartTicks uint64 `yaml:"-"`
-	// Root is where procfs is mounted; empty means /proc.
-	Root string `yaml:"-"`
-	// UID is the JVM's user, and CheckOwner says to refuse a file that belongs to
-	// somebody else: a stranger's file under the JVM's number is not its own.
-	UID        int  `yaml:"-"`
-	CheckOwner bool `yaml:"-"`
-}
 
 // Blind is something that this room can't see, why, and what would mend it.
 type Blind struct {
@@ -89,12 +70,21 @@ type Poller struct {
 
 	mu    sync.Mutex
 	blind []Blind
+
+	states stateReader
 }
 
 // New makes the poller of one JVM.
 func New(set *metric.Set, cfg Config) *Poller {
 	if cfg.Root == "" {
 		cfg.Root = "/proc"
+	}
+	d := DefaultConfig()
+	if cfg.DumpEvery == 0 {
+		cfg.DumpEvery = d.DumpEvery
+	}
+	if cfg.DumpThreads == 0 {
+		cfg.DumpThreads = d.DumpThreads
 	}
 	return &Poller{cfg: cfg, set: set}
 }
@@ -103,17 +93,20 @@ func New(set *metric.Set, cfg Config) *Poller {
 func (p *Poller) Blind() []Blind {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.blind)
+	return append(slices.Clone(p.blind), p.states.blindNow()...)
 }
 
 // Poll reads the counters once. It is no error that the JVM has ended.
-func (p *Poller) Poll(_ context.Context, _ time.Time) error {
+func (p *Poller) Poll(_ context.Context, now time.Time) error {
 	blind, err := p.read()
 	if err != nil || blind != nil {
+		p.data = hsperf.Data{}
+		p.pollStates(now)
 		p.clear()
 		p.setBlind(blind)
 		return err
 	}
+	p.pollStates(now)
 	p.write()
 	return nil
 }
@@ -130,6 +123,7 @@ func (p *Poller) setBlind(b *Blind) {
 func (p *Poller) clear() {
 	p.set.Lock()
 	p.set.Begin()
+	p.writeStates() // a JVM without hsperfdata may still answer
 	p.set.Sweep()
 	p.set.Unlock()
 }
@@ -203,6 +197,7 @@ func (p *Poller) write() {
 		p.setBlind(nil)
 		return
 	}
+	p.writeStates()
 	p.writeMemory()
 	p.writeTimes()
 	p.writeInfo()

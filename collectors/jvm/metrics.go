@@ -16,6 +16,7 @@ var Metrics = []*metric.Family{
 	safepoints, safepointSeconds, safepointSync, applicationSeconds, vmOperations,
 	monitorContended, monitorParks, monitorInflations,
 	runtimeInfo, flagInfo,
+	threadsState, threadsDeadlocked,
 }
 
 const source = "hsperfdata"
@@ -86,4 +87,12 @@ var (
 	runtimeInfo = gauge("jvm_runtime_info", "The Java runtime; always 1.", "runtime", "vendor", "version")
 	flagInfo    = &metric.Family{Name: "jvm_flag", Kind: metric.Gauge, Labels: []string{"name", "value"}, Open: []string{"value"}, Limit: 40, Source: source,
 		Help: "Options the JVM was started with, of those that matter under load; always 1."}
+)
+
+// From a thread dump, with attach: on.
+var (
+	threadsState = &metric.Family{Name: "jvm_threads_state", Kind: metric.Gauge, Labels: []string{"state"}, Source: "thread dump",
+		Help: "Live Java threads by state, as of the last thread dump. Only with attach: on; absent when the last dump is old."}
+	threadsDeadlocked = &metric.Family{Name: "jvm_threads_deadlocked", Kind: metric.Gauge, Source: "thread dump",
+		Help: "Threads that wait for each other in a circle, as of the last thread dump. Only with attach: on."}
 )

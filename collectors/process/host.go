@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -93,13 +94,17 @@ func (h *Host) writeCPU(t cpu.TimesStat) {
 	} {
 		h.set.Counter(hostCPU, m.mode).Set(m.seconds)
 	}
+	// In whole ticks, or rounding would make a busy machine 99.99 % busy, and an
+	// idle one more idle than there was time.
+	ticks := func(seconds float64) float64 { return math.Round(seconds * 100) }
 	total := func(t cpu.TimesStat) float64 {
-		return t.User + t.Nice + t.System + t.Idle + t.Iowait + t.Irq + t.Softirq + t.Steal
+		return ticks(t.User + t.Nice + t.System + t.Idle + t.Iowait + t.Irq + t.Softirq + t.Steal)
 	}
-	// Idle and iowait may step back by a tick on some kernels; such a sample
-	// gives no share.
-	all, idle, steal := total(t)-total(h.last), t.Idle+t.Iowait-h.last.Idle-h.last.Iowait, t.Steal-h.last.Steal
-	if h.some && all > 0 && idle >= 0 && idle <= all && steal >= 0 {
+	// Idle and iowait may step back by a tick on some kernels.
+	all := total(t) - total(h.last)
+	idle := min(max(ticks(t.Idle+t.Iowait)-ticks(h.last.Idle+h.last.Iowait), 0), all)
+	steal := min(max(ticks(t.Steal)-ticks(h.last.Steal), 0), all)
+	if h.some && all > 0 {
 		h.set.Gauge(hostBusy).Set((all - idle) / all)
 		h.set.Gauge(hostSteal).Set(steal / all)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-//go:generate go run . ..
+//go:generate go run . ../../docs
 
 func main() {
 	dir := "docs"

@@ -41,6 +41,13 @@ func (f *Follower) begin() error {
 		if p.file == nil && f.refuses(p) {
 			continue // not even its size is ours to tell
 		}
+		if p.fresh {
+			// From the checkpoint: if it was truncated, its size now says nothing of
+			// what came behind our place.
+			if ok, e := p.recognise(); e != nil || !ok {
+				continue
+			}
+		}
 		if st, e := statPath(p.path); e == nil && st.id.same(p.id) && st.size > p.seen {
 			f.led.Written += st.size - p.seen
 			p.seen = st.size
@@ -439,8 +446,8 @@ func (f *Follower) findCopies(p *part) []*part {
 		return nil
 	}
 	out := []*part{first}
-	if st, err := statPath(p.path); err != nil || !st.id.same(p.id) {
-		return out // it has lost its name since: what is younger was found by that
+	if st, err := statPath(cmp.Or(f.spec.Path, p.path)); err != nil || !st.id.same(p.id) {
+		return out // it has lost its name since: what is younger may be no copy
 	}
 	// Copies of later generations, if there were several truncations.
 	slices.Reverse(all) // oldest first

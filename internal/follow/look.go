@@ -127,7 +127,8 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 		}
 	}
 	changed := st.mtime != p.last.mtime || st.ctime != p.last.ctime || st.size != p.last.size
-	p.last = st
+	was := max(p.last.mtime, p.mtime)
+	p.last, p.mtime = st, 0
 	if st.size < p.read {
 		return 0, errTruncated
 	}
@@ -151,6 +152,9 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 		if changed {
 			if same, err := p.intact(); err != nil || !same {
 				return 0, cmp.Or(err, errTruncated)
+			}
+			if st.size == 0 && was != 0 && st.mtime != was {
+				return 0, errTruncated // written to, and empty again
 			}
 		}
 		return 0, nil

@@ -117,9 +117,13 @@ func (f *Follower) Run(ctx context.Context, p *Pacer, report func(error)) {
 		}
 		// All followers of the process wake at the same moments: one waking of
 		// the process for two hundred quiet files costs a fifth of two hundred.
+		grid := busyPoll
+		if delay >= idlePoll {
+			grid = idlePoll
+		}
 		now := time.Now()
 		next := now.Add(delay)
-		if at := next.Truncate(busyPoll); at.After(now) {
+		if at := next.Truncate(grid); at.After(now) {
 			next = at
 		}
 		timer.Reset(next.Sub(now))

@@ -217,3 +217,30 @@ type counting int
 func (c *counting) Observe([]byte) bool { *c++; return false }
 func (c *counting) Idle(time.Time)      {}
 func (c *counting) Gap()                {}
+
+// BenchmarkIdleLook is one look at a file that does not change.
+func BenchmarkIdleLook(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "a.log")
+	if err := os.WriteFile(path, []byte("one line\n"), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	var c counting
+	f := New(Spec{Path: path, From: Start}, &c)
+	defer f.Close()
+	now := time.Unix(1e9, 0)
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(time.Second)
+		f.Look(now)
+	}
+}
+
+// BenchmarkStat is the part of it that is the kernel's.
+func BenchmarkStat(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "a.log")
+	os.WriteFile(path, nil, 0o644)
+	b.ReportAllocs()
+	for b.Loop() {
+		sysStatPath(path)
+	}
+}

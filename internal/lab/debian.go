@@ -70,7 +70,8 @@ func (a *apt) unpack(ctx context.Context, name, dir string) error {
 func (a *apt) anyOf(ctx context.Context, group []string, dir string) error {
 	for _, name := range group {
 		// A shared library may be the machine's. A Java package's links lead to the
-		// jars of the next one beside it, so these are always taken together.
+		// jars of the next one beside it, and Chromium looks for its data beside
+		// itself, so these are always taken together.
 		if a.done[name] || (!javaPackage.MatchString(name) && installed(ctx, name)) {
 			return nil
 		}
@@ -107,9 +108,9 @@ func dependencies(field string) (groups [][]string) {
 }
 
 var (
-	javaPackage = regexp.MustCompile(`-java$|^(tomcat|jetty)`)
+	javaPackage = regexp.MustCompile(`-java$|^(tomcat|jetty|chromium-common$)`)
 	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*`)
-	wanted      = regexp.MustCompile(`^(lib|tomcat|jetty)`)
+	wanted      = regexp.MustCompile(`^(lib|tomcat|jetty|chromium-common$)`)
 	// libc is the machine's own in any case: another one beside it ends in tears.
 	unwanted = regexp.MustCompile(`^(libjs-|libc6$|libgcc|libc-bin$|libpam|libperl)`)
 )
@@ -194,11 +195,13 @@ func relink(dir string) error {
 
 // tools are the programs the lab uses, with the Debian package of each.
 var tools = map[string]struct{ pkg, why string }{
-	"prometheus":              {"prometheus", "Prometheus, to scrape the sidecar and fire its alerts"},
-	"promtool":                {"prometheus", "promtool, to check and test the rules"},
-	"prometheus-alertmanager": {"prometheus-alertmanager", "Alertmanager, to take the alerts"},
-	"ab":                      {"apache2-utils", "ab, to make load"},
-	"wrk":                     {"wrk", "wrk, to make load"},
+	"prometheus":                  {"prometheus", "Prometheus, to scrape the sidecar and fire its alerts"},
+	"promtool":                    {"prometheus", "promtool, to check and test the rules"},
+	"prometheus-alertmanager":     {"prometheus-alertmanager", "Alertmanager, to take the alerts"},
+	"ab":                          {"apache2-utils", "ab, to make load"},
+	"wrk":                         {"wrk", "wrk, to make load"},
+	"prometheus-process-exporter": {"prometheus-process-exporter", "process-exporter, to compare with"},
+	"chromium-headless-shell":     {"chromium-headless-shell", "Chromium without a screen, to look at the page"},
 }
 
 // tool finds a program on the PATH, or in a Debian package unpacked in the
@@ -214,6 +217,10 @@ func tool(program string) (path string, env []string, err error) {
 		return "", nil, fmt.Errorf("no %s on the PATH, and %w", program, err)
 	}
 	path = filepath.Join(dir, "usr/bin", program)
+	if beside := filepath.Join(dir, "usr/lib/chromium", program); isFile(beside) {
+		// What Chromium has in usr/bin is a script that names the full path.
+		path = beside
+	}
 	if !isFile(path) {
 		return "", nil, fmt.Errorf("package %s has no %s", pkg, program)
 	}

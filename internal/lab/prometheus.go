@@ -218,3 +218,42 @@ func StartAlertmanager(dir, config string) (*Child, string, error) {
 	}
 	return c, addr, c.ready("http://"+addr+"/-/ready", output)
 }
+
+// A Series is one series of a range query. Points are its values in order;
+// those that are no number are left out.
+type Series struct {
+	Labels map[string]string
+	Points []float64
+}
+
+// Range is a range query, as Grafana sends it for a graph.
+func (p *Prometheus) Range(expr string, from, to time.Time, step time.Duration) ([]Series, error) {
+	var data struct {
+		Result []struct {
+			Metric map[string]string
+			Values [][2]any
+		}
+	}
+	seconds := func(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1e3, 'f', 3, 64) }
+	query := url.Values{"query": {expr}, "start": {seconds(from)}, "end": {seconds(to)},
+		"step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)}}
+	if err := p.get("/api/v1/query_range", query, &data); err != nil {
+		return nil, err
+	}
+	var all []Series
+	for _, r := range data.Result {
+		s := Series{Labels: r.Metric}
+		for _, v := range r.Values {
+			text, _ := v[1].(string)
+			f, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return nil, fmt.Errorf("prometheus: value %q of %s", text, expr)
+			}
+			if f == f {
+				s.Points = append(s.Points, f)
+			}
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}

@@ -67,6 +67,9 @@ type builder struct {
 	v tomcatVersion
 	// taken are descriptors that belong to a log which is known already.
 	taken map[string]bool
+	// unread says that the settings could not be read, or not whole: what is
+	// not found in them may be there all the same.
+	unread bool
 }
 
 func (b *builder) learn(key, what, from string) {

@@ -57,7 +57,7 @@ func (b *builder) findings() {
 			b.find("access_log_buffered", "the access log %s is buffered: at low rates its lines come in lumps every 10 s; set buffered=\"false\" on the valve to see them at once", a.Name)
 		}
 	}
-	if t.Kind != JVM && len(t.AccessLogs) == 0 {
+	if t.Kind != JVM && len(t.AccessLogs) == 0 && !b.unread {
 		b.find("no_access_log", "the server writes no access log: requests, status and latency can't be counted")
 	}
 }

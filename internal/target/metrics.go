@@ -31,10 +31,15 @@ var (
 		Help:   "A connector of the server as its settings have it. Always 1.",
 		Labels: []string{"port", "protocol", "executor", "address", "tls"},
 	}
+	executorQueue = &metric.Family{
+		Name: "tomcat_executor_maxqueuesize", Kind: metric.Gauge, Source: "server.xml",
+		Help:   "Requests that an Executor of the server lets wait for a thread before it rejects. Absent where there is no bound.",
+		Labels: []string{"name"},
+	}
 )
 
 // Metrics are all families of discovery.
-var Metrics = []*metric.Family{up, info, restarts, findings, connectorInfo}
+var Metrics = []*metric.Family{up, info, restarts, findings, connectorInfo, executorQueue}
 
 // WriteTo puts a target's figures into its Set. The caller holds the lock, and
 // calls Begin before and Sweep after it when the Set holds nothing else.
@@ -48,6 +53,11 @@ func (e *Entry) WriteTo(s *metric.Set) {
 	s.Gauge(up).Set(1)
 	s.Gauge(info, string(t.Kind), t.Version, t.JDK.Version, t.JDK.Vendor, t.JDK.VM, clean(t.Base, 200)).Set(1)
 	WriteFindings(s, t.Findings)
+	for _, x := range t.Executors {
+		if t.Kind == Tomcat && !x.Virtual && x.MaxQueueSize < unbounded {
+			s.Gauge(executorQueue, clean(x.Name, 80)).Set(float64(x.MaxQueueSize))
+		}
+	}
 	for _, c := range t.Connectors {
 		port := strconv.Itoa(c.Port)
 		if t.Kind == Tomcat {

@@ -17,6 +17,7 @@ import (
 //	a new process, key of a down one  that entry, one restart more
 //	a new process, key not known      a new entry, with a name of its own
 //	no process any more               down; forgotten after 24 hours
+//	left out or renamed by settings   forgotten at once
 //
 // A process is its pid and start ticks within one boot of the machine. Wall time
 // plays no part, so a stepped clock restarts nobody.
@@ -66,7 +67,7 @@ func (r *Registry) Update(found []*Target, boot string, now time.Time) []*Entry 
 	}
 	var strangers []*Target
 	for _, t := range found {
-		e := r.byProcess(t, boot)
+		e := r.rename(r.byProcess(t, boot), t)
 		if e == nil {
 			strangers = append(strangers, t)
 			continue
@@ -85,7 +86,7 @@ func (r *Registry) Update(found []*Target, boot string, now time.Time) []*Entry 
 		r.see(e, t, boot, now)
 	}
 	for _, t := range strangers {
-		e := r.byKey(t)
+		e := r.rename(r.byKey(t), t)
 		switch {
 		case e == nil:
 			e = &Entry{Name: r.freeName(t), Key: t.key(), known: t.Kind != JVM}
@@ -113,6 +114,28 @@ func (r *Registry) see(e *Entry, t *Target, boot string, now time.Time) {
 	}
 	e.Up, e.Target, e.Kind, e.Seen = true, t, t.Kind, now
 	e.PID, e.StartTicks, e.Boot = t.Process.PID, t.Process.StartTicks, boot
+}
+
+// rename lets an entry go whose server the settings call otherwise by now; where
+// another entry has that name, the old one stays.
+func (r *Registry) rename(e *Entry, t *Target) *Entry {
+	if e == nil || !t.named || e.Name == t.Name || r.entries[t.Name] != nil {
+		return e
+	}
+	delete(r.entries, e.Name)
+	return nil
+}
+
+// Drop lets go of what the settings leave out: it is not down.
+func (r *Registry) Drop(left []*Target, boot string) {
+	for _, t := range left {
+		for name, e := range r.entries {
+			same := e.PID == t.Process.PID && e.StartTicks == t.Process.StartTicks && e.Boot == boot
+			if same || !e.Up && e.Key == t.key() {
+				delete(r.entries, name)
+			}
+		}
+	}
 }
 
 // byProcess finds the entry with this very process.

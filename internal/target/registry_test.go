@@ -68,6 +68,37 @@ func TestRegistry(t *testing.T) {
 	step("tomcat-8080/0/changed", server(5, "/srv/a", 8080))
 }
 
+// What the settings leave out is not down: it is no target any more. And a name
+// that they give holds for a server that is known by another.
+func TestRegistryFollowsTheSettings(t *testing.T) {
+	r := NewRegistry()
+	a, b, c := server(1, "/srv/a", 8080), server(2, "/srv/b", 8081), server(3, "/srv/c", 8082)
+	r.Update([]*Target{a, b, c}, "b1", start)
+	saved, err := r.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	restarted := NewRegistry()
+	if err := restarted.Load(saved); err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Discover: true, Servers: []Server{{Match: Match{Base: "/srv/b"}, Ignore: true}, {Name: "shop", Match: Match{Base: "/srv/c"}}}}
+	for name, r := range map[string]*Registry{"reloaded": r, "restarted": restarted} {
+		kept, left := settle([]*Target{a, b, c}, nil, cfg)
+		r.Drop(left, "b1")
+		if got, want := state(r.Update(kept, "b1", start.Add(5*time.Second))), "shop/0/changed tomcat-8080/0"; got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+		r.Drop(left, "b1")
+		if got, want := state(r.Update(kept, "b1", start.Add(10*time.Second))), "shop/0 tomcat-8080/0"; got != want {
+			t.Errorf("%s, again: got %q, want %q", name, got, want)
+		}
+		if got, want := state(r.Update(nil, "b1", start.Add(15*time.Second))), "shop/0/down tomcat-8080/0/down"; got != want {
+			t.Errorf("%s, stopped: got %q, want %q", name, got, want)
+		}
+	}
+}
+
 // A program that lives for a moment is no target.
 func TestRegistryPrograms(t *testing.T) {
 	r := NewRegistry()
@@ -247,11 +278,12 @@ func TestSettingsAgain(t *testing.T) {
 	}
 	bare := []*Target{server(7, "/srv/a", 8080), program(8, "org.acme.Main", "/w")}
 	bare[0].Connectors[0].Listening = true
-	got := settle(bare, nil, file.Targets)
+	got, _ := settle(bare, nil, file.Targets)
 	for i, want := range []*Target{x, y} {
 		g := *got[i]
 		w := *want
 		g.Learned, w.Learned, w.Blind, w.Findings = nil, nil, nil, nil
+		g.named = false
 		if fmt.Sprintf("%+v", g) != fmt.Sprintf("%+v", w) {
 			t.Errorf("got  %+v\nwant %+v", g, w)
 		}

@@ -14,16 +14,19 @@ const MaxTargets = 64
 
 // settle turns the targets of one scan into the list that is handed out: without
 // launchers that serve nothing, with the corrections of the settings, with
-// names that differ, and not too many.
-func settle(ts []*Target, parents map[int]int, cfg Config) []*Target {
+// names that differ, and not too many. left are those that the settings leave
+// out.
+func settle(ts []*Target, parents map[int]int, cfg Config) (kept, left []*Target) {
 	ts = dropLaunchers(ts, parents)
 	corrected := map[*Target]bool{}
-	kept := ts[:0]
+	kept = ts[:0]
 	for _, t := range ts {
 		t, use, fixed := correct(t, cfg)
 		if use {
 			kept = append(kept, t)
 			corrected[t] = fixed
+		} else {
+			left = append(left, t)
 		}
 	}
 	// Servers before other JVMs, then the older first: when there are too many,
@@ -35,7 +38,7 @@ func settle(ts []*Target, parents map[int]int, cfg Config) []*Target {
 		kept = kept[:MaxTargets]
 	}
 	distinguish(kept, corrected)
-	return kept
+	return kept, left
 }
 
 func rank(t *Target) int {
@@ -92,6 +95,7 @@ func correct(t *Target, cfg Config) (out *Target, use, fixed bool) {
 		c := *t
 		c.Learned = slices.Clone(t.Learned)
 		s.apply(&c)
+		c.named = true
 		return &c, true, true
 	}
 	return t, cfg.Discover, false

@@ -29,6 +29,7 @@ type Scanner struct {
 	*reader
 	procs    map[int]*process
 	blind    []Blind
+	left     []*Target
 	patience time.Duration
 }
 
@@ -104,6 +105,9 @@ const (
 	maxProcesses = 200_000
 )
 
+// LeftOut are the targets of the last Scan that the settings leave out.
+func (s *Scanner) LeftOut() []*Target { return s.left }
+
 // Scan looks at the machine. The targets are sorted, have names that differ, and
 // are not changed afterwards. An error means that nothing could be seen at all.
 func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
@@ -145,7 +149,8 @@ func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
 		}
 	}
 	found = onePerfOwner(found, fresh)
-	return settle(found, parents, s.cfg), nil
+	found, s.left = settle(found, parents, s.cfg)
+	return found, nil
 }
 
 func (s *Scanner) pids() ([]int, error) {

@@ -197,6 +197,9 @@ func TestBrokenServerXML(t *testing.T) {
 		m.add(tomcat(10, 5, "/srv/a"))
 		m.put(m.root, "/srv/a/conf/server.xml", text)
 		x := one(t, m.scan())
+		if finding(x, "no_access_log") != "" {
+			t.Error("settings that can't be read don't say that there is no access log")
+		}
 		if finding(x, "server_xml_unreadable") == "" || x.Kind != Tomcat || x.Name != "tomcat-a" || len(x.AppLogs) == 0 {
 			t.Errorf("%s: %s %+v", name, x.Name, x.Findings)
 		}

@@ -20,6 +20,7 @@ import (
 type Scanner struct {
 	cfg   Config
 	known map[int]*known
+	left  []*Target
 }
 
 type known struct {
@@ -29,6 +30,9 @@ type known struct {
 
 // New makes a Scanner.
 func New(cfg Config) *Scanner { return &Scanner{cfg: cfg, known: map[int]*known{}} }
+
+// LeftOut are the targets of the last Scan that the settings leave out.
+func (s *Scanner) LeftOut() []*Target { return s.left }
 
 // Blind is what can't be seen of the machine as a whole.
 func (s *Scanner) Blind() []Blind {
@@ -74,7 +78,8 @@ func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
 			delete(s.known, pid)
 		}
 	}
-	return settle(found, parents, s.cfg), nil
+	found, s.left = settle(found, parents, s.cfg)
+	return found, nil
 }
 
 func javaName(name string) bool {

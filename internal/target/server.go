@@ -115,6 +115,7 @@ func (b *builder) serverXML() serverXML {
 	}
 	data, err := b.w.settings(name)
 	if err != nil {
+		b.unread = true
 		if jar, embedded := b.openHas("tomcat-embed-core"); embedded {
 			b.blind("target", "embedded", "", "a Tomcat inside of a program (%s) has no server.xml: pools and access logs are not known", jar)
 			b.embedded()
@@ -129,6 +130,7 @@ func (b *builder) serverXML() serverXML {
 		return serverXML{connectors: b.t.Connectors}
 	}
 	root, external, err := parseXML(data)
+	b.unread = err != nil || external
 	if err != nil {
 		b.find("server_xml_unreadable", "%s: %s", name, clean(err.Error(), 200))
 		b.blind("target", "unreadable", "", "%s is no well-formed XML: connectors, pools and access logs are not known", name)

@@ -50,6 +50,8 @@ type Target struct {
 	Findings []Finding `json:"findings,omitempty" yaml:"findings,omitempty"`
 
 	// access is how its files are opened; nil for one that was made by hand.
+	// named says that the name is from the settings.
+	named  bool
 	access *access
 }
 

@@ -27,7 +27,7 @@ func (s *site) visible(r *http.Request) *status.Status {
 	if st == nil {
 		return &status.Status{}
 	}
-	if s.mayReadLines(r) {
+	if s.isTrusted(r) {
 		return st
 	}
 	out := *st
@@ -42,9 +42,16 @@ func (s *site) visible(r *http.Request) *status.Status {
 	return &out
 }
 
+// shown is what the page is drawn from.
+type shown struct {
+	*status.Status
+	// Engine says that there is a history to ask for.
+	Engine bool
+}
+
 func (s *site) page(w http.ResponseWriter, r *http.Request) {
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, s.visible(r)); err != nil {
+	if err := pageTemplate.Execute(&b, shown{s.visible(r), s.options.API != nil}); err != nil {
 		s.options.Log.Error("BUG: the page can't be drawn", "err", err)
 		http.Error(w, "the page can't be drawn: "+err.Error(), http.StatusInternalServerError)
 		return

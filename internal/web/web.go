@@ -36,7 +36,10 @@ type Options struct {
 	// RawLines allows raw log lines to every visitor. Otherwise only visitors
 	// on loopback see them.
 	RawLines bool
-	Log      *slog.Logger
+	// API serves Prometheus' query API below /api/v1; nil where there is no
+	// engine.
+	API http.Handler
+	Log *slog.Logger
 }
 
 // Handler is the whole site.
@@ -44,12 +47,18 @@ func Handler(m Monitor, o Options) http.Handler {
 	s := &site{monitor: m, options: o}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", s.metrics)
-	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "sidecar is healthy.\n") })
+	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.HandleFunc("GET /-/ready", s.ready)
 	mux.HandleFunc("/-/reload", s.reload)
 	mux.HandleFunc("GET /status.json", s.statusJSON)
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.Handle("GET /static/", http.FileServerFS(static))
+	if o.API == nil {
+		o.API = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "the engine is off: there is no history to ask; set engine: on", http.StatusNotFound)
+		})
+	}
+	mux.Handle("/api/v1/", o.API)
 	return secure(mux)
 }
 
@@ -107,6 +116,23 @@ func (s *site) metrics(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// stalledAfter is how old a snapshot may be before the sidecar counts as hung. A
+// tick is a second, and a machine in trouble may slow it: only what is surely
+// dead should be restarted.
+const stalledAfter = time.Minute
+
+// healthy is what a liveness probe asks. Before the first snapshot it is healthy:
+// a slow start is what readiness is for.
+func (s *site) healthy(w http.ResponseWriter, _ *http.Request) {
+	if st := s.monitor.Status(); st != nil {
+		if age := time.Since(st.At); !st.At.IsZero() && age > stalledAfter {
+			http.Error(w, "sidecar hangs: no snapshot for "+age.Truncate(time.Second).String()+".", http.StatusServiceUnavailable)
+			return
+		}
+	}
+	io.WriteString(w, "sidecar is healthy.\n")
+}
+
 func (s *site) ready(w http.ResponseWriter, _ *http.Request) {
 	st := s.monitor.Status()
 	if s.monitor.Snapshot() == nil || st == nil || !st.Ready {
@@ -123,6 +149,11 @@ func (s *site) reload(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodPost && r.Method != http.MethodPut:
 		w.Header().Set("Allow", "POST, PUT")
 		http.Error(w, "only POST or PUT reload", http.StatusMethodNotAllowed)
+	case !s.isTrusted(r):
+		http.Error(w, "a reload from another machine needs users in the web config: send SIGHUP, or ask on loopback", http.StatusForbidden)
+	case r.Header.Get("Sec-Fetch-Site") == "cross-site":
+		// A page of somebody else in a browser on this machine is no user of it.
+		http.Error(w, "no reload on behalf of another site's page", http.StatusForbidden)
 	default:
 		if err := s.options.Reload(); err != nil {
 			http.Error(w, "settings not reloaded: "+err.Error(), http.StatusInternalServerError)
@@ -132,10 +163,10 @@ func (s *site) reload(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// mayReadLines says whether a visitor may see raw log lines. The web config's
+// isTrusted says whether a visitor may see raw log lines and change state. The web config's
 // users are checked before a request comes here; where there are none, only
 // the machine itself may read what strangers wrote into its logs.
-func (s *site) mayReadLines(r *http.Request) bool {
+func (s *site) isTrusted(r *http.Request) bool {
 	if s.options.RawLines {
 		return true
 	}

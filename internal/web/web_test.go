@@ -146,8 +146,38 @@ func TestReload(t *testing.T) {
 	if r := get(t, running(), Options{Reload: reload}, "/-/reload", post); r.StatusCode != 200 || calls != 1 {
 		t.Errorf("POST: status %d, %d calls", r.StatusCode, calls)
 	}
+	for name, change := range map[string]func(*http.Request){
+		"another machine":     func(r *http.Request) { r.RemoteAddr = "192.0.2.7:5000" },
+		"a proxy":             func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") },
+		"another site's page": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+	} {
+		if r := get(t, running(), Options{Reload: reload}, "/-/reload", post, change); r.StatusCode != 403 || calls != 1 {
+			t.Errorf("%s: status %d, %d calls", name, r.StatusCode, calls)
+		}
+	}
+	fromAfar := func(r *http.Request) { r.RemoteAddr = "192.0.2.7:5000" }
+	if r := get(t, running(), Options{Reload: reload, RawLines: true}, "/-/reload", post, fromAfar); r.StatusCode != 200 || calls != 2 {
+		t.Errorf("a user of the web config: status %d, %d calls", r.StatusCode, calls)
+	}
 	fails := func() error { return errors.New("sidecar.yml: limits.cpu: not a number") }
 	if got := body(t, get(t, running(), Options{Reload: fails}, "/-/reload", post)); !strings.Contains(got, "limits.cpu") {
 		t.Errorf("a failed reload does not say why: %s", got)
+	}
+}
+
+// A sidecar that publishes nothing any more must be found out by a liveness probe.
+func TestHealthy(t *testing.T) {
+	for name, c := range map[string]struct {
+		at   time.Time
+		want int
+	}{
+		"just published":   {time.Now(), 200},
+		"nothing yet":      {time.Time{}, 200},
+		"slow":             {time.Now().Add(-stalledAfter / 2), 200},
+		"hung for a while": {time.Now().Add(-2 * stalledAfter), 503},
+	} {
+		if r := get(t, fake{st: &status.Status{At: c.at}}, Options{}, "/-/healthy"); r.StatusCode != c.want {
+			t.Errorf("%s: status %d, want %d", name, r.StatusCode, c.want)
+		}
 	}
 }

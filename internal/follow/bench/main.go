@@ -39,11 +39,21 @@ func (c *counter) Observe(line []byte) bool { c.lines++; c.bytes += int64(len(li
 func (c *counter) Idle(time.Time)           {}
 func (c *counter) Gap()                     {}
 
+// blocks counts lines as the application log's room takes them in a storm.
+type blocks struct{ counter }
+
+func (c *blocks) ObserveBlock(b []byte) bool {
+	c.lines += int64(bytes.Count(b, []byte{'\n'}))
+	c.bytes += int64(len(b))
+	return false
+}
+
 func main() {
 	only := flag.String("only", "", "file, live, idle, long, soak or nothing for all")
 	size := flag.Int64("bytes", 2_000_000_000, "size of the storm file")
 	rounds := flag.Int("rounds", 3, "rounds of each command")
 	seconds := flag.Int("seconds", 10, "length of the live runs")
+	soakFor := flag.Duration("soak", time.Minute, "length of each soak")
 	dir := flag.String("dir", "", "scratch folder; default a new one in the system's")
 	role := flag.String("role", "", "internal: what this process is to do")
 	flag.Parse()
@@ -70,16 +80,37 @@ func main() {
 		tableLong(*dir)
 	}
 	if *only == "" || *only == "soak" {
-		soak(*dir, 6*time.Duration(*seconds)*time.Second)
+		soak(*dir, *soakFor)
 	}
+	fmt.Println("\n| work | bar | measured | met |\n| --- | --- | --- | --- |")
+	for _, b := range bars {
+		fmt.Println(b)
+	}
+}
+
+// bars are the rows of the last table.
+var bars []string
+
+// bar holds what was measured against what was promised.
+func bar(work string, limit, got float64, unit string) {
+	met := "yes"
+	if got > limit {
+		met = "no"
+	}
+	bars = append(bars, fmt.Sprintf("| %s | at most %.3g%s | %.3g%s | %s |", work, limit, unit, got, unit, met))
 }
 
 // work is a process whose CPU and memory are being taken.
 func work(role string, args []string) {
 	switch role {
-	case "follow": // read the file to its end, by the whole path of the product
-		c := &counter{}
-		f := follow.New(follow.Spec{Name: "x", Path: args[0], From: follow.Start, Lock: new(sync.Mutex), LagBytes: -1, LagAge: -1}, c)
+	case "follow", "blocks": // read the file to its end, by the whole path of the product
+		b := &blocks{}
+		c := &b.counter
+		var h follow.Handler = c
+		if role == "blocks" {
+			h = b
+		}
+		f := follow.New(follow.Spec{Name: "x", Path: args[0], From: follow.Start, Lock: new(sync.Mutex), LagBytes: -1, LagAge: -1}, h)
 		var before, after memory
 		before.read()
 		for more := true; more; {
@@ -88,7 +119,11 @@ func work(role string, args []string) {
 			check(err)
 		}
 		after.read()
-		fmt.Println(c.lines, c.bytes, after.mallocs-before.mallocs)
+		gaps := int64(0)
+		for _, n := range f.Ledger().Gaps {
+			gaps += n
+		}
+		fmt.Println(c.lines, c.bytes, after.mallocs-before.mallocs, gaps)
 	case "block": // the barest reader: 256 KB blocks, IndexByte
 		f, err := os.Open(args[0])
 		check(err)
@@ -178,8 +213,9 @@ func tableFile(dir string, size int64, rounds int) {
 	}{
 		{"cat >/dev/null", []string{"cat", path}, gb},
 		{"bare block reader, lines", self("block", path), gb},
-		{"sidecar follower, counting observer", self("follow", path), gb},
+		{"sidecar follower, observer that counts line by line", self("follow", path), gb},
 		{"nxadm/tail, lines (a tenth of the file)", self("nxadm", small), gb / 10},
+		{"sidecar follower, observer that counts in blocks, as applog does", self("blocks", path), gb},
 	}
 	user, total := make([][]time.Duration, len(cmds)), make([][]time.Duration, len(cmds))
 	outs, rss := make([]string, len(cmds)), make([]int64, len(cmds))
@@ -196,7 +232,7 @@ func tableFile(dir string, size int64, rounds int) {
 		}
 	}
 	fmt.Printf("\nStorm file of %.2f GB, %d lines, %d rounds, GOMAXPROCS=1\n\n", gb, lines, rounds)
-	fmt.Println("| work | user s/GB | user+sys s/GB | user, ratio to the follower | user+sys, ratio to cat | peak RSS MB | lines, bytes, allocations |")
+	fmt.Println("| work | user s/GB | user+sys s/GB | user, ratio to the follower | user+sys, ratio to cat | peak RSS MB | lines, bytes, allocations, gaps |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- |")
 	per := func(d []time.Duration, gb float64) float64 { return median(d).Seconds() / gb }
 	base, cat := per(user[2], gb), per(total[0], gb)
@@ -204,6 +240,13 @@ func tableFile(dir string, size int64, rounds int) {
 		u, t := per(user[i], c.gb), per(total[i], c.gb)
 		fmt.Printf("| %s | %.3f | %.3f | %.2f | %.2f | %d | %s |\n", c.name, u, t, u/base, t/cat, rss[i]/1024, outs[i])
 	}
+	bar("storm file: user CPU, share of nxadm/tail's for the same lines", 1./20, base/per(user[3], gb/10), "")
+	bar("storm file, line by line: user + system CPU, times cat's", 2, per(total[2], gb)/cat, "")
+	bar("storm file, in blocks: user + system CPU, times cat's", 2, per(total[4], gb)/cat, "")
+	var n, bytes, allocs float64
+	_, err = fmt.Sscan(outs[2], &n, &bytes, &allocs)
+	check(err)
+	bar("storm file: allocations a line", 0.001, allocs/n, "")
 	os.Remove(path)
 	os.Remove(small)
 }
@@ -222,6 +265,10 @@ func tableIdle(dir string, seconds int) {
 	fmt.Printf("\n200 files that do not change, %d s: %.3f %% of a core (user %.3f s, system %.3f s, start included), peak RSS %d MB\n",
 		seconds, 100*(u.user+u.sys).Seconds()/u.wall.Seconds(), u.user.Seconds(), u.sys.Seconds(), u.rss/1024)
 	fmt.Println(u.out)
+	var share float64
+	_, err := fmt.Sscanf(u.out, "at rest: %f", &share)
+	check(err)
+	bar("200 files that do not change: share of a core", 0.2, share, " %")
 	os.RemoveAll(idle)
 }
 
@@ -240,6 +287,11 @@ func tableLong(dir string) {
 	f.Close()
 	c := self("follow", path)
 	u := run(c[0], c[1:]...)
-	fmt.Printf("\nOne line of 1 GB and a short one: %s lines, bytes, allocations; user %.2f s; peak RSS %d MB\n", u.out, u.user.Seconds(), u.rss/1024)
+	fmt.Printf("\nOne line of 1 GB and a short one: %s lines, bytes, allocations, gaps; user %.2f s; peak RSS %d MB\n", u.out, u.user.Seconds(), u.rss/1024)
+	var n, bytes, allocs, gaps float64
+	_, err = fmt.Sscan(u.out, &n, &bytes, &allocs, &gaps)
+	check(err)
+	bar("one line of 1 GB: resident memory", 40, float64(u.rss)/1024, " MB")
+	bar("one line of 1 GB: gaps", 1, gaps, "")
 	os.Remove(path)
 }

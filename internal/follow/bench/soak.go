@@ -18,17 +18,19 @@ import (
 
 func stringReader(s string) io.Reader { return strings.NewReader(s) }
 
-// soaked follows two files and reports the largest lag that it saw.
+// soaked follows two files, with the product's parsers behind them, and reports
+// the largest lag that it saw.
 func soaked(args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	pacer := follow.NewPacer(0.5)
 	worst := 0.0
-	var cs [2]counter
 	var fs [2]*follow.Follower
-	var locks [2]sync.Mutex
+	var locks [2]sync.Locker
 	for i := range fs {
-		fs[i] = follow.New(follow.Spec{Name: args[i], Path: args[i], From: follow.Start, Lock: &locks[i]}, &cs[i])
+		var h follow.Handler
+		h, locks[i], _ = observer(args[i])
+		fs[i] = follow.New(follow.Spec{Name: args[i], Path: args[i], From: follow.Start, Lock: locks[i]}, h)
 		wg.Go(func() { fs[i].Run(ctx, pacer, func(err error) { fmt.Fprintln(os.Stderr, err) }) })
 	}
 	wg.Go(func() {
@@ -53,90 +55,121 @@ func soaked(args []string) {
 	}
 }
 
+const (
+	soakRate  = 200e6 // bytes a second into the storm file
+	soakLines = 50_000
+)
+
 // soak writes 200 MB/s into one file that is rotated each second, and 50,000
-// lines/s into another.
+// lines/s into another. Rotated files are removed two seconds later, so that at
+// most some 800 MB are on the disk besides the access log; and whatever hangs,
+// it ends ten seconds after its time.
 func soak(dir string, span time.Duration) {
+	fmt.Printf("\nSoak of %v: 200 MB/s into a file that is rotated each second, 50,000 access lines/s into another, parsed\n\n", span)
+	fmt.Println("| rotated by | rotations | MB written | not accounted for, bytes | lost, bytes | gaps | access log, bytes missing | largest lag s | cores | peak RSS MB |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, how := range []string{"rename", "copytruncate"} {
-		log, acc := filepath.Join(dir, "soak.log"), filepath.Join(dir, "soak-access.txt")
-		for _, old := range []string{log, acc} {
-			all, _ := filepath.Glob(old + "*")
-			for _, p := range all {
-				os.Remove(p)
-			}
-		}
-		c := self("soaked", log, acc)
-		cmd := exec.Command(c[0], c[1:]...)
-		in, err := cmd.StdinPipe()
-		check(err)
-		var out limited
-		cmd.Stdout, cmd.Stderr = &out, os.Stderr
-		check(cmd.Start())
-		time.Sleep(300 * time.Millisecond)
-		var wg sync.WaitGroup
-		var total, accTotal int64
-		wg.Go(func() { accTotal = pour(acc, newStorm().access, 8192, 50_000*118, span) })
-		var mu sync.Mutex // a writer does not write between the copy and the truncation: the copy survives whole
-		f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-		check(err)
-		var b []byte
-		for s := newStorm(); len(b) < 1<<20; {
-			b = s.record(b)
-		}
-		start, n := time.Now(), 0
-		end := start.Add(span)
-		for time.Now().Before(end) {
-			if due := int((span - time.Until(end)) / time.Second); due > n {
-				n = due
-				mu.Lock()
-				os.Remove(log + ".2")
-				os.Rename(log+".1", log+".2")
-				if how == "rename" {
-					check(os.Rename(log, log+".1"))
-					f.Close()
-					f, err = os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-					check(err)
-				} else {
-					src, err := os.Open(log)
-					check(err)
-					dst, err := os.Create(log + ".1")
-					check(err)
-					_, err = io.Copy(dst, src)
-					check(err)
-					src.Close()
-					dst.Close()
-					check(f.Truncate(0))
-				}
-				mu.Unlock()
-			}
-			// Behind by more than a second's worth (a busy machine), it does not
-			// catch up: the scratch folder may be memory.
-			start = maxTime(start, time.Now().Add(-time.Duration(float64(total)/200e6*1e9)-time.Second))
-			for total < int64(200e6*time.Since(start).Seconds()) {
-				_, err := f.Write(b)
-				check(err)
-				total += int64(len(b))
-			}
-			time.Sleep(2 * time.Millisecond)
-		}
-		f.Close()
-		wg.Wait()
-		in.Close()
-		check(cmd.Wait())
-		u := used(cmd, span, out.text)
-		fmt.Printf("\nSoak, %s each second, %v: written %d and %d bytes, %.2f cores, peak RSS %d MB\n%s", how, span, total, accTotal,
-			(u.user+u.sys).Seconds()/span.Seconds(), u.rss/1024, out.text)
-		for _, old := range []string{log, acc} {
-			all, _ := filepath.Glob(old + "*")
-			for _, p := range all {
-				os.Remove(p)
-			}
-		}
+		soakOnce(dir, how, span)
 	}
 }
 
-func maxTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+func soakOnce(dir, how string, span time.Duration) {
+	log, acc := filepath.Join(dir, "catalina.out"), filepath.Join(dir, "access.log")
+	clean := func() {
+		for _, old := range []string{log, acc, log + ".1", log + ".2"} {
+			os.Remove(old)
+		}
 	}
-	return b
+	clean()
+	defer clean()
+	c := self("soaked", log, acc)
+	ctx, cancel := context.WithTimeout(context.Background(), span+10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c[0], c[1:]...)
+	in, err := cmd.StdinPipe()
+	check(err)
+	var out limited
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr
+	check(cmd.Start())
+	time.Sleep(300 * time.Millisecond)
+	var wg sync.WaitGroup
+	var total, accTotal int64
+	wg.Go(func() { accTotal = pour(acc, newStorm().access, 8192, soakLines*accessLine, span) })
+	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	check(err)
+	var b []byte
+	for s := newStorm(); len(b) < 1<<20; {
+		b = s.record(b)
+	}
+	start, rotated := time.Now(), 0
+	due := start // when as much as was written so far had to be there
+	for time.Since(start) < span && ctx.Err() == nil {
+		if n := int(time.Since(start) / time.Second); n > rotated {
+			// The writer is this goroutine: nothing is written between the copy and
+			// the truncation, so that the copy survives whole.
+			rotated = n
+			os.Remove(log + ".2")
+			os.Rename(log+".1", log+".2")
+			if how == "rename" {
+				check(os.Rename(log, log+".1"))
+				f.Close()
+				f, err = os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+				check(err)
+			} else {
+				check(copyFile(log+".1", log))
+				check(f.Truncate(0))
+			}
+		}
+		// Where the machine could not take as much, it is not made up for later:
+		// the disk use stays bounded.
+		if late := time.Since(due) - 200*time.Millisecond; late > 0 {
+			due = due.Add(late)
+		}
+		if wait := time.Until(due); wait > 0 {
+			time.Sleep(wait)
+		}
+		_, err := f.Write(b)
+		check(err)
+		total += int64(len(b))
+		due = due.Add(time.Duration(float64(len(b)) / soakRate * 1e9))
+	}
+	f.Close()
+	wg.Wait()
+	in.Close()
+	check(cmd.Wait())
+	u := used(cmd, span, out.text)
+	var read, lost, skipped, rotations, truncations [2]int64
+	var gaps [2]string
+	var lag float64
+	for i, l := range splitLines(out.text) {
+		head, tail, _ := strings.Cut(l, " gaps [")
+		_, err := fmt.Sscanf(head, "read %d lost %d skipped %d rotations %d truncations %d", &read[i], &lost[i], &skipped[i], &rotations[i], &truncations[i])
+		check(err)
+		gaps[i], tail, _ = strings.Cut(tail, "] lag ")
+		_, err = fmt.Sscan(tail, &lag)
+		check(err)
+	}
+	missing := total - read[0] - lost[0] - skipped[0] + accTotal - read[1]
+	bar("soak, rotated by "+how+": bytes not accounted for", 0, float64(missing), "")
+	bar("soak, rotated by "+how+": largest lag", 2, lag, " s")
+	bar("soak, rotated by "+how+": resident memory", 40, float64(u.rss)/1024, " MB")
+	fmt.Printf("| %s | %d | %.0f | %d | %d | %s | %d | %.1f | %.2f | %d |\n", how, rotations[0]+truncations[0], float64(total)/1e6,
+		total-read[0]-lost[0]-skipped[0], lost[0], gaps[0], accTotal-read[1], lag, (u.user+u.sys).Seconds()/span.Seconds(), u.rss/1024)
+}
+
+func copyFile(to, from string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	if e := dst.Close(); err == nil {
+		err = e
+	}
+	return err
 }

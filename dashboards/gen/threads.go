@@ -1,0 +1,211 @@
+package main
+
+var threads = board{
+	name:  "threads",
+	title: "Threads and connectors",
+	about: "Pools against their limits, connections and queues at the door, and whether threads get a core.",
+	rows: []row{
+		{title: "Pools", panels: []panel{
+			{
+				title: "How near is each pool to its limit?", kind: lines, unit: "percentunit", w: 8, h: 8,
+				what: "Threads of a pool as a share of its maximum. A pool grows only when it is needed, and shrinks late.",
+				next: "At 1, look whether its threads work or wait (right), and whether requests are turned away.",
+				none: "no pool with a limit is known",
+				warn: 0.8, bad: 1,
+				queries: []query{{expr: `jvm_threadpool_threads{} / on (instance, target, pool) jvm_threadpool_max_threads{}`, legend: "{{pool}}"}},
+			},
+			{
+				title: "Do the pools' threads work or wait?", kind: stacks, unit: "none", w: 8, h: 8,
+				what:    "Threads of the bounded pools by the kernel's state. Sleeping is idle, or waiting for a lock or the network: the kernel can't tell them apart.",
+				next:    "A full pool that sleeps waits for others: take thread dumps. One that runs needs cores.",
+				none:    "no pool with a limit is known",
+				queries: []query{{expr: `jvm_threadpool_thread_states{} and on (instance, target, pool) jvm_threadpool_max_threads{}`, legend: "{{pool}} {{state}}"}},
+			},
+			{
+				title: "Who is turned away?", kind: lines, unit: "cps", w: 8, h: 8,
+				what: "Rejections of the executor, and other signs of exhaustion in the log, a second.",
+				next: "A rejected request has got no answer. Let fewer in, or make the work shorter; more threads help only against idle waiting.",
+				none: "no log of the server",
+				bad:  0.001,
+				queries: []query{
+					{expr: `sum by (event, port) (rate(applog_events_total{,event=~"executor_rejected|threads_exhausted|insufficient_threads|accept_limit|connection_pool_exhausted|native_thread_failed"}[$__rate_interval]))`, legend: "{{event}} {{port}}"},
+				},
+			},
+			{
+				title: "How many threads has each pool?", kind: stacks, unit: "none", w: 8, h: 8,
+				what:    "Live threads by pool: the name that its threads have in common.",
+				next:    "A pool that grows without end makes a thread for each task.",
+				none:    "threads can't be seen",
+				queries: []query{{expr: `jvm_threadpool_threads{}`, legend: "{{pool}}"}},
+			},
+			{
+				title: "Which pool takes the CPU?", kind: stacks, unit: "none", w: 8, h: 8,
+				what:    "Cores in use by pool. jvm-gc and jvm-compiler are the JVM's own.",
+				next:    "If jvm-gc is large, see the board JVM and GC. If jvm-compiler is, the server is not warm yet.",
+				none:    "threads can't be seen",
+				queries: []query{{expr: `rate(jvm_threadpool_cpu_seconds_total{}[$__rate_interval])`, legend: "{{pool}}"}},
+			},
+			{
+				title: "How many requests does each pool serve?", kind: lines, unit: "reqps", w: 8, h: 8,
+				what:    "Answers a second by the pool whose thread logged them.",
+				next:    "With several connectors: see whether the load hits the one it should.",
+				none:    "no %I in the access log's pattern",
+				queries: []query{{expr: `rate(accesslog_pool_requests_total{}[$__rate_interval])`, legend: "{{pool}}"}},
+			},
+			{
+				title: "Is Jetty's pool full?", kind: lines, unit: "none", w: 12, h: 7,
+				what: "Threads, idle threads, their limit and the jobs in the queue, as Jetty's last message about a full pool says; Jetty speaks of it only then.",
+				next: "Jobs that queue with idle threads at 0: see what the threads wait for.",
+				none: "no Jetty, or its pool was never full",
+				queries: []query{
+					{expr: `jetty_queued_thread_pool_threads{}`, legend: "threads"},
+					{expr: `jetty_queued_thread_pool_threads_idle{}`, legend: "idle"},
+					{expr: `jetty_queued_thread_pool_queue{}`, legend: "jobs in the queue"},
+					{expr: `jetty_queued_thread_pool_threads_max{}`, legend: "limit", dashed: true},
+				},
+			},
+			{
+				title: "How many threads are there in all?", kind: lines, unit: "none", w: 12, h: 7,
+				what: "Native threads of the process, Java's own among them, and those started a second at the right.",
+				next: "Many starts: use a pool. Near the user's limit no thread can be made and the JVM fails with OutOfMemoryError.",
+				none: "threads can't be seen",
+				queries: []query{
+					{expr: `process_threads{}`, legend: "native"},
+					{expr: `jvm_threads_current{}`, legend: "Java"},
+					{expr: `jvm_threads_daemon{}`, legend: "daemons"},
+					{expr: `rate(jvm_threads_started_total{}[$__rate_interval])`, legend: "started", right: "cps"},
+				},
+			},
+		}},
+		{title: "Connectors", panels: []panel{
+			{
+				title: "Is the accept queue full?", kind: lines, unit: "none", w: 8, h: 8,
+				what: "Connections that the kernel has established and the server has not accepted, and the length at which it drops more.",
+				next: "Full with idle threads: the acceptor is stuck or max connections is reached. Full with busy threads: the server is at its limit.",
+				none: "sockets can't be seen",
+				queries: []query{
+					{expr: `tcp_listen_queue{}`, legend: "port {{port}}"},
+					{expr: `tcp_listen_limit{}`, legend: "limit of port {{port}}", dashed: true},
+				},
+			},
+			{
+				title: "Are connection attempts lost?", kind: lines, unit: "cps", w: 8, h: 8,
+				what: "Attempts a second that found a full accept queue, or were dropped at a listener for any reason, of all listeners in the server's network namespace.",
+				next: "The client waits a second or more and tries again: its latency shows it, the access log does not. Raise acceptCount and net.core.somaxconn together.",
+				none: "no /proc/PID/net",
+				bad:  0.001,
+				queries: []query{
+					{expr: `rate(tcp_listen_overflows_total{}[$__rate_interval])`, legend: "queue full"},
+					{expr: `rate(tcp_listen_drops_total{}[$__rate_interval])`, legend: "dropped"},
+				},
+			},
+			{
+				title: "Do requests wait for a thread?", kind: lines, unit: "none", w: 8, h: 8,
+				what:    "Established connections with bytes that the server has not read.",
+				next:    "They wait for a thread of the pool, or the poller stands still: see whether a connector stands still.",
+				none:    "sockets can't be seen",
+				queries: []query{{expr: `connector_requests_waiting{}`, legend: "port {{port}}"}},
+			},
+			{
+				title: "How many connections, of how many allowed?", kind: lines, unit: "none", w: 8, h: 8,
+				what: "Connections of the serving ports by TCP state, and the number at which the connector stops accepting.",
+				next: "close_wait that grows is a leak in the server. Much time_wait is a client without keep-alive.",
+				none: "sockets can't be seen",
+				queries: []query{
+					{expr: `connector_connections{}`, legend: "{{port}} {{state}}"},
+					{expr: `connector_max_connections{}`, legend: "limit of port {{port}}", dashed: true},
+				},
+			},
+			{
+				title: "Does a connector stand still?", kind: states, unit: "none", w: 8, h: 8,
+				what:    "Signs that a connector serves no more though the process lives: a full queue or unread requests with idle threads, or a thread of its own that is gone.",
+				next:    "Take a thread dump and look for the acceptor and the poller; restart the server.",
+				none:    "sockets can't be seen",
+				words:   []word{{"0", "serves", green}, {"1", "stalled", red}},
+				queries: []query{{expr: `connector_stalled{}`, legend: "{{port}} {{reason}}"}},
+			},
+			{
+				title: "Does the network lose packets?", kind: lines, unit: "cps", w: 8, h: 8,
+				what: "TCP segments sent again, and packets that the interfaces dropped, a second.",
+				next: "On loopback they are a sign of overload; on a network look at the interface's errors and the path.",
+				none: "no /proc/PID/net",
+				queries: []query{
+					{expr: `rate(tcp_retransmitted_segments_total{}[$__rate_interval])`, legend: "sent again"},
+					{expr: `rate(network_dropped_packets_total{}[$__rate_interval])`, legend: "dropped, {{direction}}"},
+				},
+			},
+			{
+				title: "How are the connectors set?", kind: rows, w: 12, h: 6,
+				what:    "The connectors as the server's settings have them.",
+				next:    "Compare the port and the executor with what you meant to test.",
+				none:    "no settings were found",
+				queries: []query{{expr: `tomcat_connector_info{}`}},
+			},
+			{
+				title: "Do descriptors run out?", kind: lines, unit: "none", w: 12, h: 6,
+				what: "Open file descriptors of the JVM, and how many it may open. Every connection is one.",
+				next: "Raise LimitNOFILE, or look for files and sockets that are never closed.",
+				none: "no right to read /proc/PID/fd",
+				queries: []query{
+					{expr: `process_open_fds{}`, legend: "open"},
+					{expr: `process_max_fds{}`, legend: "limit", dashed: true},
+				},
+			},
+		}},
+		{title: "Cores and locks", panels: []panel{
+			{
+				title: "Do threads wait for a core?", kind: lines, unit: "none", w: 8, h: 8,
+				what: "Threads that were ready to run and had to wait, on average, and cores in use.",
+				next: "When the waiting is as large as the use, cores are what is short: for the server, or because something else runs here.",
+				none: "no schedstat",
+				queries: []query{
+					{expr: `rate(process_run_delay_seconds_total{}[$__rate_interval])`, legend: "waiting"},
+					{expr: `rate(process_cpu_seconds_total{}[$__rate_interval])`, legend: "cores in use"},
+					{expr: `process_cpu_limit_cores{}`, legend: "cores allowed", dashed: true},
+				},
+			},
+			{
+				title: "Do threads fight over locks?", kind: lines, unit: "ops", w: 8, h: 8,
+				what: "Attempts to enter a monitor that another thread held, and threads put to sleep for one, a second. java.util.concurrent's locks are not among them.",
+				next: "Take some thread dumps and see on which monitor threads are BLOCKED.",
+				none: "JDK 25 and later have no such counter",
+				queries: []query{
+					{expr: `rate(jvm_monitor_contended_total{}[$__rate_interval])`, legend: "contended"},
+					{expr: `rate(jvm_monitor_parks_total{}[$__rate_interval])`, legend: "put to sleep"},
+				},
+			},
+			{
+				title: "Are threads pushed off their core?", kind: lines, unit: "ops", w: 8, h: 8,
+				what:    "Context switches a second: voluntary when a thread waits, involuntary when it had to make room.",
+				next:    "Many involuntary ones: more runnable threads than cores.",
+				none:    "no /proc/PID/task",
+				queries: []query{{expr: `rate(process_context_switches_total{}[$__rate_interval])`, legend: "{{kind}}"}},
+			},
+			{
+				title: "What does the machine do?", kind: stacks, unit: "none", w: 8, h: 8,
+				what: "Cores in use by mode, of the whole machine.",
+				next: "steal: others take the machine. softirq: the network. iowait: a disk.",
+				none: "no /proc/stat",
+				queries: []query{
+					{expr: `rate(host_cpu_seconds_total{own,mode!="idle"}[$__rate_interval])`, legend: "{{mode}}"},
+					{expr: `host_cpu_cores{own}`, legend: "cores", dashed: true},
+				},
+			},
+			{
+				title: "Is something short on the machine?", kind: lines, unit: "percentunit", w: 8, h: 8,
+				what:    "Share of the time in which tasks waited for a resource: some of them, or all at once (full).",
+				next:    "cpu: more work than cores. io: a slow disk. memory: the machine swaps or reclaims.",
+				none:    "this kernel has no /proc/pressure",
+				queries: []query{{expr: `rate(host_pressure_seconds_total{own}[$__rate_interval])`, legend: "{{resource}} {{kind}}"}},
+			},
+			{
+				title: "Does the quota stop it?", kind: lines, unit: "percentunit", w: 8, h: 8,
+				what: "Share of the periods in which the cgroup used up its CPU quota and was stopped.",
+				next: "Raise the limit, or set fewer threads: many threads use up the quota at the start of each period.",
+				none: "no CPU quota",
+				warn: 0.05, bad: 0.25,
+				queries: []query{{expr: `rate(cgroup_cpu_throttled_periods_total{}[$__rate_interval]) / (rate(cgroup_cpu_periods_total{}[$__rate_interval]) > 0)`, legend: "throttled"}},
+			},
+		}},
+	},
+}

@@ -1,0 +1,88 @@
+#!/bin/sh
+# Makes a release of the commit that is checked out, into dist/ (or $1): archives
+# for linux, windows and macOS, Debian packages, the Kubernetes parts, SHA256SUMS.
+#
+# The same commit gives the same bytes, on whichever machine: paths are trimmed,
+# nothing of git is stamped into the binary but what is given here, and all times
+# in archives are that of the commit. release_test.go in deploy/check builds twice
+# and compares.
+#
+# PLATFORMS="linux/amd64" makes only that; GO names the go to use.
+set -eu
+cd "$(dirname "$0")/.."
+GO=${GO:-go}
+out=${1:-dist}
+platforms=${PLATFORMS:-linux/amd64 linux/arm64 windows/amd64 darwin/amd64 darwin/arm64}
+revision=$(git rev-parse HEAD)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+if [ -n "$(git status --porcelain --untracked-files=no)" ] && [ -z "${DIRTY:-}" ]; then
+	echo "release: there are changes that are not committed; the bytes would be of no commit (DIRTY=1 makes them all the same)" >&2
+	exit 1
+fi
+version=${VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo "0.0.0+$(git rev-parse --short=12 HEAD)")}
+version=${version#v}
+# In a Debian version a hyphen parts the packager's revision; git describe has two.
+debversion=$(echo "$version" | tr - .)
+
+rm -rf "$out"
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+
+v=github.com/prometheus/common/version
+# pack DIR FILE: an archive whose bytes depend on names and contents alone.
+pack() {
+	find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+	find "$1" -type d -exec chmod 755 {} +
+	find "$1" -type f -exec chmod 644 {} +
+	find "$1" -type f -name 'sidecar*' ! -name '*.*' -exec chmod 755 {} +
+	case $2 in
+	*.zip) (cd "$work" && find "$(basename "$1")" -type f | LC_ALL=C sort | TZ=UTC zip -q -X "$2" -@) ;;
+	*) tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --format=ustar -cf - "$(basename "$1")" | gzip -9n >"$2" ;;
+	esac
+}
+
+dashboards() { # DIR: the boards alone, without their builder
+	mkdir -p "$1"
+	for f in dashboards/*.json; do
+		[ ! -f "$f" ] || cp "$f" "$1/"
+	done
+}
+
+for p in $platforms; do
+	os=${p%/*} arch=${p#*/}
+	name=sidecar-$version-$os-$arch
+	dir=$work/$name
+	mkdir -p "$dir"
+	ext=
+	[ "$os" = windows ] && ext=.exe
+	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS= GOAMD64=v1 GOARM64=v8.0 $GO build -trimpath -buildvcs=false \
+		-ldflags "-s -w -buildid= -X $v.Version=$version -X $v.Revision=$revision" -o "$dir/sidecar$ext" ./cmd/sidecar
+	cp LICENSE README.md "$dir/"
+	mkdir -p "$dir/rules" "$dir/systemd"
+	cp -R rules/load rules/steady "$dir/rules/"
+	dashboards "$dir/dashboards"
+	if [ "$os" = linux ]; then cp deploy/systemd/sidecar.service "$dir/systemd/"; else rmdir "$dir/systemd"; fi
+	if [ "$os" = windows ]; then pack "$dir" "$out/$name.zip"; else pack "$dir" "$out/$name.tar.gz"; fi
+	if [ "$os" = linux ]; then
+		find "$dir" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+		nfpm=$work/nfpm
+		[ -x "$nfpm" ] || (cd deploy/package && $GO build -o "$nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm)
+		ARCH=$arch VERSION=$debversion DIST=$dir "$nfpm" package -f deploy/package/nfpm.yaml -p deb -t "$out/sidecar_${debversion}_$arch.deb" >"$work/said" || { cat "$work/said" >&2; exit 1; }
+	fi
+	rm -rf "$dir"
+	echo "$name"
+done
+
+dir=$work/sidecar-$version-kubernetes
+mkdir -p "$dir"
+cp -R deploy/kubernetes "$dir/"
+pack "$dir" "$out/sidecar-$version-kubernetes.tar.gz"
+
+cd "$out"
+sha256sum -- * >"$work/SHA256SUMS"
+mv "$work/SHA256SUMS" SHA256SUMS
+chmod 644 -- *
+echo "$out: $(ls | wc -l) files; the sums are in SHA256SUMS"

@@ -1,0 +1,388 @@
+package ship
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/grafana/loki-client-go/pkg/backoff"
+)
+
+// maxPushes bounds what one batch may cost when its lines are refused: splitting
+// finds k bad lines of n in about 2k·log2(n/k) pushes. What is left when it is
+// spent is refused with them.
+const maxPushes = 512
+
+// A batch is on its way.
+type batch struct {
+	number uint64 // in the order of batches
+	file   string // in the spool, where it came from there
+	parts  [][]line
+	pushes int
+}
+
+// clock turns the second of the gates.
+func (s *Shipper) clock() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.done:
+			return
+		case now := <-tick.C:
+			s.mu.Lock()
+			if !s.stopped {
+				s.summarise(now)
+			}
+			s.mu.Unlock()
+		}
+	}
+}
+
+// run sends until it is stopped, then keeps what is left.
+func (s *Shipper) run() {
+	defer close(s.done)
+	for {
+		b := s.next()
+		if b == nil {
+			break
+		}
+		if !s.deliver(b) {
+			s.keep(b)
+			break
+		}
+	}
+	s.keepQueue()
+}
+
+// next waits for a batch: the oldest of the spool, else the queue's head, when
+// it is full or has waited long enough. nil means that it is time to stop.
+func (s *Shipper) next() *batch {
+	for {
+		now := time.Now()
+		s.mu.Lock()
+		var wait time.Duration
+		switch {
+		case s.stopped && (len(s.spool.segments) > 0 || s.queue.lines() == 0 || s.down || s.hard.Err() != nil):
+			// What is in the spool is safe, and what is in memory comes after it.
+			s.mu.Unlock()
+			return nil
+		case len(s.spool.segments) > 0:
+			seg := s.spool.segments[0]
+			s.spool.segments = s.spool.segments[1:]
+			s.flight = lot{seg.lines, seg.bytes}
+			s.mu.Unlock()
+			if b := s.unspool(seg); b != nil {
+				return b
+			}
+			continue
+		case s.queue.lines() > 0:
+			wait = s.cfg.BatchWait - now.Sub(s.since)
+			if wait <= 0 || s.stopped || s.queue.bytes >= int64(s.cfg.BatchBytes) {
+				b := &batch{number: s.spool.number(), parts: [][]line{s.queue.take(int64(s.cfg.BatchBytes))}}
+				s.flight = amount(b.parts[0])
+				s.since = now
+				s.mu.Unlock()
+				return b
+			}
+		default:
+			wait = time.Hour
+		}
+		s.mu.Unlock()
+		timer := time.NewTimer(wait)
+		select {
+		case <-s.wake:
+		case <-s.stopping:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// deliver sends a batch, in parts where it must, until each of its lines is
+// taken or given up. false means that it is time to stop; what is left is in
+// the batch.
+func (s *Shipper) deliver(b *batch) bool {
+	for len(b.parts) > 0 {
+		part := s.fresh(b.parts[0])
+		if len(part) == 0 {
+			b.parts = b.parts[1:]
+			continue
+		}
+		b.parts[0] = part
+		if !s.pace(amount(part).bytes) {
+			return false
+		}
+		b.pushes++
+		r := s.push(part)
+		s.note(r)
+		if s.hard.Err() != nil && r.kind == again {
+			return false
+		}
+		switch r.kind {
+		case sent:
+			s.settle(part, "sent", "", r.bytes)
+			b.parts = b.parts[1:]
+			s.back = nil
+		case split:
+			if len(part) == 1 || b.pushes >= maxPushes {
+				s.settle(part, "refused", dropRefused, 0)
+				b.parts = b.parts[1:]
+				continue
+			}
+			s.count("split")
+			half := len(part) / 2
+			b.parts = append([][]line{part[:half:half], part[half:]}, b.parts[1:]...)
+		case reject:
+			// Asking again with the same rights gets the same answer. The pause is
+			// for the ones behind it, until somebody has mended the settings.
+			s.settle(part, "refused", dropRejected, 0)
+			b.parts = b.parts[1:]
+			s.pause(s.delay(0))
+		case again:
+			s.count("retried")
+			if s.ending() {
+				return false
+			}
+			s.pause(s.delay(r.after))
+		}
+	}
+	s.mu.Lock()
+	s.flight = lot{}
+	s.mu.Unlock()
+	if b.file != "" {
+		s.remove(b.file)
+	}
+	return true
+}
+
+// delay is how long to wait after a failure: the server's wish and a little, so
+// that all who were told the same come back at different moments, else longer
+// each time and with jitter. It has an upper bound in any case.
+func (s *Shipper) delay(wish time.Duration) time.Duration {
+	s.mu.Lock()
+	shortest, longest := s.cfg.MinBackoff, s.cfg.MaxBackoff
+	s.mu.Unlock()
+	if s.back == nil {
+		s.back = backoff.New(s.hard, backoff.BackoffConfig{MinBackoff: shortest, MaxBackoff: longest})
+	}
+	d := s.back.NextDelay()
+	if wish > 0 {
+		d = wish + rand.N(wish/10+1)
+	}
+	return min(d, longest)
+}
+
+func (s *Shipper) ending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopped
+}
+
+// fresh leaves out what has become too old while it waited.
+func (s *Shipper) fresh(part []line) []line {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	oldest := time.Now().Add(-s.cfg.MaxAge).UnixNano()
+	if !slices.ContainsFunc(part, func(l line) bool { return l.at < oldest }) {
+		return part
+	}
+	var out []line
+	for i := range part {
+		if part[i].at < oldest {
+			s.flight.lines -= part[i].weight
+			s.drop(dropOld, part[i].weight)
+		} else {
+			out = append(out, part[i])
+		}
+	}
+	return out
+}
+
+// settle moves lines from queued to where they end.
+func (s *Shipper) settle(part []line, result, why string, bytes int) {
+	n := amount(part)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n.batches[result]++
+	s.flight.lines -= n.lines
+	s.flight.bytes = max(0, s.flight.bytes-n.bytes)
+	if why != "" {
+		s.drop(why, n.lines)
+		return
+	}
+	s.n.shipped += float64(n.lines)
+	s.n.sent += float64(bytes)
+	s.n.last = time.Now()
+}
+
+func (s *Shipper) count(result string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n.batches[result]++
+}
+
+// pace waits until the rate lets so many bytes go.
+func (s *Shipper) pace(bytes int64) bool {
+	s.mu.Lock()
+	rate := s.cfg.BytesPerSecond
+	s.mu.Unlock()
+	now := time.Now()
+	if s.free.After(now) {
+		s.pause(s.free.Sub(now))
+		now = time.Now()
+	}
+	if rate > 0 {
+		if s.free.Before(now) {
+			s.free = now
+		}
+		s.free = s.free.Add(time.Duration(float64(bytes) / float64(rate) * 1e9))
+	}
+	return s.hard.Err() == nil
+}
+
+// pause waits, and meanwhile moves the queue's head to the spool where the
+// memory gets short. It ends early when the Shipper is stopped.
+func (s *Shipper) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		s.spill()
+		select {
+		case <-timer.C:
+			return
+		case <-s.stopping:
+			return
+		case <-s.wake:
+		}
+	}
+}
+
+// kind is what is to be done after a push.
+type kind uint8
+
+const (
+	sent   kind = iota
+	again       // later, as it is
+	split       // in parts
+	reject      // not at all
+)
+
+type result struct {
+	kind   kind
+	reason string // of the failure, a value of the label
+	detail string
+	after  time.Duration // the server's wish
+	bytes  int
+}
+
+// push sends lines once.
+func (s *Shipper) push(part []line) result {
+	s.mu.Lock()
+	cfg, client := s.cfg, s.client
+	s.mu.Unlock()
+	body, contentType, err := encode(part, cfg.Encoding == "json")
+	if err != nil {
+		return result{kind: split, reason: "status_4xx", detail: "BUG: " + err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(s.hard, cfg.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, cfg.URL, bytes.NewReader(body))
+	if err != nil {
+		return result{kind: reject, reason: "connection", detail: err.Error()}
+	}
+	req.Header.Set("Content-Type", contentType)
+	req.Header.Set("User-Agent", "jvm-sidecar")
+	if cfg.Tenant != "" {
+		req.Header.Set("X-Scope-OrgID", cfg.Tenant)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return result{kind: again, reason: reasonOf(err), detail: err.Error()}
+	}
+	defer resp.Body.Close()
+	// The status is known; the text is only for the log. A body that drips is
+	// not waited for beyond the time-out, and a long one is not read.
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 2048))
+	detail := fmt.Sprintf("%s: %s", resp.Status, strings.TrimSpace(clean(string(text), 512)))
+	switch code := resp.StatusCode; {
+	case code/100 == 2:
+		return result{kind: sent, bytes: len(body)}
+	case code == http.StatusTooManyRequests:
+		return result{kind: again, reason: "throttled", detail: detail, after: retryAfter(resp.Header.Get("Retry-After"))}
+	case code/100 == 5:
+		return result{kind: again, reason: "status_5xx", detail: detail, after: retryAfter(resp.Header.Get("Retry-After"))}
+	case code == http.StatusRequestTimeout:
+		return result{kind: again, reason: "status_4xx", detail: detail}
+	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, code == http.StatusUnprocessableEntity:
+		return result{kind: split, reason: "status_4xx", detail: detail}
+	case code/100 == 3:
+		return result{kind: reject, reason: "status_3xx", detail: detail}
+	}
+	return result{kind: reject, reason: "status_4xx", detail: detail}
+}
+
+// retryAfter reads the header: seconds or a date.
+func retryAfter(h string) time.Duration {
+	if n, err := strconv.ParseFloat(h, 64); err == nil && n > 0 {
+		return time.Duration(min(n, 86400) * 1e9)
+	}
+	if t, err := http.ParseTime(h); err == nil {
+		return max(0, time.Until(t))
+	}
+	return 0
+}
+
+// reasonOf sorts the ways in which a push gets no answer.
+func reasonOf(err error) string {
+	var (
+		dns      *net.DNSError
+		verify   *tls.CertificateVerificationError
+		record   tls.RecordHeaderError
+		alert    tls.AlertError
+		unknown  x509.UnknownAuthorityError
+		host     x509.HostnameError
+		timedOut net.Error
+	)
+	switch {
+	case errors.As(err, &dns):
+		return "dns"
+	case errors.As(err, &verify), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &unknown), errors.As(err, &host):
+		return "tls"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timedOut) && timedOut.Timeout():
+		return "timeout"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection_refused"
+	}
+	return "connection"
+}
+
+// note counts a failure, and says once that it began and once that it ended.
+func (s *Shipper) note(r result) {
+	if r.kind == sent {
+		if s.down {
+			s.log.Info("Loki takes lines again")
+		}
+		s.down = false
+		return
+	}
+	s.mu.Lock()
+	s.n.errors[r.reason]++
+	s.mu.Unlock()
+	if !s.down {
+		s.log.Warn("lines can't be shipped", "reason", r.reason, "detail", r.detail)
+	}
+	s.down = true
+}

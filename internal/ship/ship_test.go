@@ -1,0 +1,493 @@
+package ship
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestEqualLines is a thousand equal access lines of one second, pushed to a
+// server that stores them, answers 500, and keeps one of equal entries.
+func TestEqualLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		l.answer = func(n int, _ []storedLine) (int, map[string]string, bool, error) {
+			if n == 0 {
+				return 500, nil, true, nil
+			}
+			return 204, nil, true, nil
+		}
+		s := newShipper(t, l, nil)
+		tap := s.Tap("tomcat", "accesslog", "access.log")
+		at := time.Now().Truncate(time.Second)
+		for i := 0; i <= 1000; i++ {
+			line := []byte(`192.0.2.7 - - [30/Jun/2024:12:00:00 +0000] "GET / HTTP/1.1" 200 1234`)
+			if i == 1000 {
+				at, line = at.Add(time.Second), []byte("the last")
+			}
+			tap.Offer(nil, &Entry{At: at.UnixNano(), Line: line})
+		}
+		time.Sleep(30 * time.Second)
+		stop(s)
+		if c := balanced(t, s); c.Shipped != 1001 {
+			t.Errorf("shipped %v of 1001", c.Shipped)
+		}
+		lines := l.lines()
+		if len(lines) != 1001 {
+			t.Fatalf("%d entries stored, want 1001", len(lines))
+		}
+		for i := 1; i < len(lines); i++ {
+			if lines[i].at <= lines[i-1].at {
+				t.Fatalf("entry %d is not behind the one before it", i)
+			}
+		}
+		if moved := lines[999].at - lines[0].at; moved >= 1000 {
+			t.Errorf("the last of the thousand moved by %d ns", moved)
+		}
+		if lines[1000].text != "the last" {
+			t.Errorf("order lost: %q is last", lines[1000].text)
+		}
+	})
+}
+
+// TestThrottled is 429 with Retry-After for half a minute, and then an outage of
+// half an hour: nobody waits, memory is bounded, each line is somewhere.
+func TestThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		began := time.Now()
+		l.answer = func(int, []storedLine) (int, map[string]string, bool, error) {
+			if time.Since(began) < 30*time.Second {
+				return 429, map[string]string{"Retry-After": "2"}, false, nil
+			}
+			return 204, nil, true, nil
+		}
+		s := newShipper(t, l, nil)
+		tap := s.Tap("tomcat", "accesslog", "access.log")
+		for i := range 20000 {
+			tap.Offer(nil, &Entry{At: time.Now().UnixNano(), Line: numbered(i)})
+			if i%20 == 0 {
+				time.Sleep(10 * time.Millisecond)
+				if c := balanced(t, s); c.Memory > 8<<20+1<<20 {
+					t.Fatalf("%d bytes of memory", c.Memory)
+				}
+			}
+		}
+		time.Sleep(time.Minute)
+		if c := balanced(t, s); c.Shipped != 20000 || len(l.lines()) != 20000 {
+			t.Errorf("shipped %v, stored %d, want 20000", c.Shipped, len(l.lines()))
+		}
+		for i := 1; i < 14; i++ { // one push each two seconds, and a little more
+			if gap := l.when[i].Sub(l.when[i-1]); gap < 2*time.Second || gap > 3*time.Second {
+				t.Errorf("push %d came %v after the one before", i, gap)
+			}
+		}
+		stop(s)
+	})
+}
+
+func TestOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		began := time.Now()
+		l.answer = func(int, []storedLine) (int, map[string]string, bool, error) {
+			if time.Since(began) < 30*time.Minute {
+				return 0, nil, false, syscall.ECONNREFUSED
+			}
+			return 204, nil, true, nil
+		}
+		before := runtime.NumGoroutine()
+		s := newShipper(t, l, func(c *Config) { c.QueueBytes = 1 << 20; c.BatchBytes = 256 << 10; c.BytesPerSecond = 1 << 20 })
+		tap := s.Tap("tomcat", "accesslog", "access.log")
+		sent := 0
+		for range 30 * 60 {
+			for range 100 {
+				tap.Offer(nil, &Entry{At: time.Now().UnixNano(), Line: numbered(sent)})
+				sent++
+			}
+			if c := balanced(t, s); c.Memory > 1<<20+256<<10 {
+				t.Fatalf("%d bytes of memory", c.Memory)
+			}
+			if n := runtime.NumGoroutine(); n > before+10 {
+				t.Fatalf("%d goroutines", n)
+			}
+			time.Sleep(time.Second)
+		}
+		// Back-off: doubling to a minute, with jitter, so some 40 pushes and not 1800.
+		if n := l.pushes(); n < 25 || n > 60 {
+			t.Errorf("%d pushes in half an hour of refusal", n)
+		}
+		time.Sleep(3 * time.Minute)
+		c := balanced(t, s)
+		if c.Queued != 0 || c.Reasons[dropFull] == 0 || c.Shipped+c.Reasons[dropFull] != float64(sent) {
+			t.Errorf("%+v of %d", c, sent)
+		}
+		// The oldest went first: what landed are the newest, and the first batch,
+		// which was on its way all the time.
+		lines := l.texts()
+		if lines[0] != "line 000000" || lines[len(lines)-1] != string(numbered(sent-1)) {
+			t.Errorf("%q to %q", lines[0], lines[len(lines)-1])
+		}
+		for i := 1; i < len(lines); i++ {
+			if lines[i] <= lines[i-1] {
+				t.Fatalf("%q after %q", lines[i], lines[i-1])
+			}
+		}
+		stop(s)
+	})
+}
+
+// TestSplit refuses batches with bad lines in them: the good lines land.
+func TestSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		l.answer = func(_ int, lines []storedLine) (int, map[string]string, bool, error) {
+			for _, x := range lines {
+				if strings.HasPrefix(x.text, "bad") {
+					return 400, nil, false, nil
+				}
+			}
+			return 204, nil, true, nil
+		}
+		s := newShipper(t, l, nil)
+		tap := s.Tap("tomcat", "applog", "catalina.out")
+		for i := range 500 {
+			line := numbered(i)
+			if i == 17 || i == 18 || i == 499 {
+				line = []byte("bad")
+			}
+			tap.Offer(nil, &Entry{Line: line})
+		}
+		time.Sleep(time.Minute)
+		c := balanced(t, s)
+		if c.Shipped != 497 || c.Reasons[dropRefused] != 3 || len(l.lines()) != 497 {
+			t.Errorf("shipped %v, refused %v, stored %d", c.Shipped, c.Reasons[dropRefused], len(l.lines()))
+		}
+		stop(s)
+	})
+}
+
+// TestAllBad: a server that refuses everything costs a bounded number of pushes.
+func TestAllBad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		l.answer = func(int, []storedLine) (int, map[string]string, bool, error) { return 400, nil, false, nil }
+		s := newShipper(t, l, nil)
+		tap := s.Tap("tomcat", "applog", "catalina.out")
+		for i := range 2000 {
+			tap.Offer(nil, &Entry{Line: numbered(i)})
+		}
+		time.Sleep(time.Minute)
+		if c := balanced(t, s); c.Reasons[dropRefused] != 2000 || l.pushes() > 2*maxPushes {
+			t.Errorf("%v refused in %d pushes", c.Reasons[dropRefused], l.pushes())
+		}
+		stop(s)
+	})
+}
+
+// TestOtherRefusals: what is asked again, and what is not.
+func TestOtherRefusals(t *testing.T) {
+	for _, c := range []struct {
+		status  int
+		err     error
+		dropped string
+		reason  string
+	}{
+		{401, nil, dropRejected, "status_4xx"},
+		{403, nil, dropRejected, "status_4xx"},
+		{404, nil, dropRejected, "status_4xx"},
+		{302, nil, dropRejected, "status_3xx"},
+		{413, nil, dropRefused, "status_4xx"},
+		{408, nil, "", "status_4xx"},
+		{429, nil, "", "throttled"},
+		{500, nil, "", "status_5xx"},
+		{503, nil, "", "status_5xx"},
+		{0, syscall.ECONNREFUSED, "", "connection_refused"},
+		{0, errors.New("EOF"), "", "connection"},
+		{0, os.ErrDeadlineExceeded, "", "timeout"},
+	} {
+		t.Run(fmt.Sprint(c.status, c.err), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLoki()
+				l.answer = func(n int, _ []storedLine) (int, map[string]string, bool, error) {
+					if n == 0 {
+						return c.status, nil, false, c.err
+					}
+					return 204, nil, true, nil
+				}
+				s := newShipper(t, l, func(cfg *Config) { cfg.Tenant = "team" })
+				tap := s.Tap("tomcat", "applog", "catalina.out")
+				tap.Offer(nil, &Entry{Line: []byte("one")})
+				time.Sleep(5 * time.Second)
+				tap.Offer(nil, &Entry{Line: []byte("two")})
+				time.Sleep(5 * time.Second)
+				n := balanced(t, s)
+				want := 2.0
+				if c.dropped != "" {
+					want = 1
+					if n.Reasons[c.dropped] != 1 {
+						t.Errorf("dropped %v, want one %s", n.Reasons, c.dropped)
+					}
+				}
+				if n.Shipped != want || s.n.errors[c.reason] != 1 {
+					t.Errorf("shipped %v of %v, errors %v", n.Shipped, want, s.n.errors)
+				}
+				if l.tenant != "team" {
+					t.Errorf("tenant %q", l.tenant)
+				}
+				stop(s)
+			})
+		})
+	}
+}
+
+// TestTimes: too old is dropped, too far ahead gets our time and keeps its own
+// beside it, too long is cut.
+func TestTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		s := newShipper(t, l, func(c *Config) { c.MaxLine = 200 })
+		tap := s.Tap("tomcat", "applog", "catalina.out")
+		now := time.Now()
+		ahead := now.Add(2 * time.Hour)
+		tap.Offer(nil, &Entry{At: now.Add(-10 * 24 * time.Hour).UnixNano(), Line: []byte("old")})
+		tap.Offer(nil, &Entry{At: ahead.UnixNano(), Line: []byte("ahead")})
+		tap.Offer(nil, &Entry{At: now.UnixNano(), Line: []byte(strings.Repeat("ä", 5000))})
+		tap.Offer(nil, &Entry{At: now.UnixNano(), Line: []byte("bad \xff\x00 bytes \x1b[31mred\x1b[0m")})
+		time.Sleep(5 * time.Second)
+		c := balanced(t, s)
+		lines := l.lines()
+		if c.Reasons[dropOld] != 1 || len(lines) != 3 {
+			t.Fatalf("%+v, %q", c, l.texts())
+		}
+		if d := lines[0].at - now.UnixNano(); d != 0 {
+			t.Errorf("the line from the future is %v off", time.Duration(d))
+		}
+		if have := l.meta[lines[0]]["event_time"]; have != ahead.UTC().Format(time.RFC3339Nano) {
+			t.Errorf("its own time is %q", have)
+		}
+		if n := len(lines[1].text); n > 200 || !strings.HasSuffix(lines[1].text, cutMark) || s.n.cut != 1 {
+			t.Errorf("cut to %d bytes", n)
+		}
+		if lines[2].text != "bad \ufffd\ufffd bytes red" {
+			t.Errorf("%q", lines[2].text)
+		}
+		stop(s)
+	})
+}
+
+// TestStorm counts exactly: 200,000 of one pattern and a lone one of another.
+func TestStorm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		s := newShipper(t, l, func(c *Config) { c.LinesPerSecond = 10 })
+		tap := s.Tap("tomcat", "applog", "catalina.out")
+		send := func(pattern, event string, line []byte) {
+			g := tap.Gate("WARN", pattern)
+			if g.Pass() {
+				tap.Offer(g, &Entry{Level: "WARN", Event: event, Pattern: pattern, Line: line, At: time.Now().UnixNano()})
+			}
+		}
+		for i := range 200000 {
+			send("Socket accept failed", "too_many_open_files", numbered(i))
+			if i%20000 == 0 {
+				time.Sleep(time.Second)
+				balanced(t, s)
+			}
+		}
+		send("Executor rejected socket [*]", "executor_rejected", []byte("the lone one"))
+		time.Sleep(10 * time.Second)
+		c := balanced(t, s)
+		if c.Selected != 200001 || c.Queued != 0 || c.Dropped != 0 {
+			t.Errorf("%+v", c)
+		}
+		lone, told := 0, 0
+		for _, x := range l.lines() {
+			if x.text == "the lone one" {
+				lone++
+			}
+			var n int
+			if rest, ok := strings.CutPrefix(x.text, "too_many_open_files: "); ok {
+				fmt.Sscanf(strings.ReplaceAll(rest, ",", ""), "%d more", &n)
+				told += n
+			}
+		}
+		if lone != 1 {
+			t.Errorf("the lone one landed %d times", lone)
+		}
+		if float64(told) != c.Suppressed {
+			t.Errorf("the summaries tell of %d, suppressed were %v", told, c.Suppressed)
+		}
+		if n := len(l.lines()); float64(n) != c.Shipped+c.Summaries {
+			t.Errorf("%d stored, %v shipped and %v summaries", n, c.Shipped, c.Summaries)
+		}
+		stop(s)
+	})
+}
+
+// TestBalanceUnderFire looks at the sum all the time, while several files are
+// read and the server answers at random.
+func TestBalanceUnderFire(t *testing.T) {
+	l := newLoki()
+	rnd := rand.New(rand.NewSource(1))
+	l.answer = func(int, []storedLine) (int, map[string]string, bool, error) {
+		switch rnd.Intn(6) {
+		case 0:
+			return 400, nil, false, nil
+		case 1:
+			return 500, nil, true, nil
+		case 2:
+			return 0, nil, false, errors.New("reset")
+		case 3:
+			return 401, nil, false, nil
+		}
+		return 204, nil, true, nil
+	}
+	s := newShipper(t, l, func(c *Config) {
+		c.QueueBytes, c.BatchBytes, c.LinesPerSecond = 64<<10, 8<<10, 5000
+		c.BatchWait, c.MinBackoff, c.MaxBackoff = 0, 10*time.Millisecond, 10*time.Millisecond
+		c.SpoolDir, c.SpoolBytes = t.TempDir(), 100<<10
+	})
+	var files sync.WaitGroup
+	for f := range 3 {
+		files.Go(func() {
+			tap := s.Tap("t", "applog", fmt.Sprint(f))
+			g := tap.Gate("WARN", "p")
+			for i := range 20000 {
+				if g.Pass() {
+					tap.Offer(g, &Entry{Line: numbered(i)})
+				}
+			}
+			tap.Close()
+		})
+	}
+	var over atomic.Bool
+	go func() { files.Wait(); over.Store(true) }()
+	for !over.Load() {
+		balanced(t, s)
+	}
+	stop(s)
+	if c := balanced(t, s); c.Selected != 60000 || c.Suppressed == 0 || c.Shipped == 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestStopSpools: what can't be sent within the bound is on disk, and the next
+// run sends it, with figures that go on.
+func TestStopSpools(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		dead := newLoki()
+		dead.answer = func(int, []storedLine) (int, map[string]string, bool, error) {
+			time.Sleep(8 * time.Second) // a server that hangs
+			return 503, nil, false, nil
+		}
+		s := newShipper(t, dead, func(c *Config) { c.SpoolDir = dir; c.BatchBytes = 4 << 10 })
+		tap := s.Tap("tomcat", "applog", "catalina.out")
+		for i := range 300 {
+			tap.Offer(nil, &Entry{Line: numbered(i), Thread: "http-nio-8080-exec-1"})
+		}
+		time.Sleep(2 * time.Second)
+		began := time.Now()
+		stop(s)
+		if d := time.Since(began); d > 9*time.Second {
+			t.Errorf("stopping took %v", d)
+		}
+		if c := balanced(t, s); c.Queued != 300 || c.Disk == 0 {
+			t.Fatalf("%+v", c)
+		}
+		saved, err := s.Save()
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		alive := newLoki()
+		s = newShipper(t, alive, func(c *Config) { c.SpoolDir = dir })
+		balanced(t, s)
+		if err := s.Load(saved); err != nil {
+			t.Fatal(err)
+		}
+		balanced(t, s)
+		s.Tap("tomcat", "applog", "catalina.out").Offer(nil, &Entry{Line: numbered(300)})
+		time.Sleep(10 * time.Second)
+		c := balanced(t, s)
+		if c.Shipped != 301 || c.Selected != 301 || c.Queued != 0 {
+			t.Errorf("%+v", c)
+		}
+		for i, text := range alive.texts() {
+			if text != string(numbered(i)) {
+				t.Fatalf("%d: %q", i, text)
+			}
+		}
+		if m := alive.meta[alive.lines()[0]]; m["thread"] != "http-nio-8080-exec-1" || m["file"] != "catalina.out" {
+			t.Errorf("metadata %v", m)
+		}
+		stop(s)
+	})
+	if left, _ := filepath.Glob(dir + "/*"); len(left) != 0 {
+		t.Errorf("the spool still has %v", left)
+	}
+}
+
+// TestKilled: what was in memory at the last checkpoint and not in the spool is
+// lost, and counted.
+func TestKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		l.answer = func(int, []storedLine) (int, map[string]string, bool, error) { return 500, nil, false, nil }
+		s := newShipper(t, l, nil)
+		for i := range 7 {
+			s.Tap("t", "applog", "f").Offer(nil, &Entry{Line: numbered(i)})
+		}
+		saved, _ := s.Save()
+		stop(s)
+		if c := balanced(t, s); c.Reasons[dropStopped] != 7 {
+			t.Errorf("without a spool: %+v", c)
+		}
+		s = newShipper(t, newLoki(), nil)
+		if err := s.Load(saved); err != nil {
+			t.Fatal(err)
+		}
+		if c := balanced(t, s); c.Reasons[dropRestart] != 7 || c.Selected != 7 {
+			t.Errorf("%+v", c)
+		}
+		stop(s)
+	})
+}
+
+// TestSpoolBounds: the disk is bounded as the memory is, and the oldest go.
+func TestSpoolBounds(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		l.answer = func(int, []storedLine) (int, map[string]string, bool, error) { return 503, nil, false, nil }
+		s := newShipper(t, l, func(c *Config) {
+			c.QueueBytes, c.BatchBytes, c.SpoolDir, c.SpoolBytes = 64<<10, 16<<10, dir, 100<<10
+		})
+		tap := s.Tap("t", "applog", "f")
+		for i := range 5000 {
+			tap.Offer(nil, &Entry{Line: numbered(i)})
+			if i%20 == 0 {
+				time.Sleep(time.Second)
+			}
+			if c := balanced(t, s); c.Disk > 100<<10 || c.Memory > 80<<10 {
+				t.Fatalf("%+v", c)
+			}
+		}
+		if c := balanced(t, s); c.Reasons[dropSpoolFull] == 0 || c.Reasons[dropFull] != 0 {
+			t.Errorf("%+v", c)
+		}
+		stop(s)
+		balanced(t, s)
+	})
+}
