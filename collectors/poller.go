@@ -3,6 +3,7 @@ package collectors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"sync"
@@ -54,7 +55,7 @@ func pollAll(ctx context.Context, watches []*watch, now time.Time) {
 		go func() {
 			defer wg.Done()
 			defer w.busy.Store(false)
-			w.note(w.poller.Poll(ctx, now), now)
+			w.note(w.poll(ctx, now), now)
 		}()
 	}
 	done := make(chan struct{})
@@ -64,6 +65,23 @@ func pollAll(ctx context.Context, watches []*watch, now time.Time) {
 	case <-ctx.Done():
 	}
 }
+
+// poll is Poll, and survives a mistake of ours in it.
+func (w *watch) poll(ctx context.Context, now time.Time) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			// A room that writes its figures holds the Set's lock: nobody may wait for
+			// it for ever.
+			w.set.TryLock()
+			w.set.Unlock()
+			err = fmt.Errorf("%w: %v", errBug, p)
+		}
+	}()
+	return w.poller.Poll(ctx, now)
+}
+
+// errBug is a panic in a room.
+var errBug = errors.New("BUG: please report this")
 
 func (w *watch) note(err error, now time.Time) {
 	if err == nil {
@@ -84,6 +102,8 @@ func (w *watch) note(err error, now time.Time) {
 // errorReason is the bounded word for an error.
 func errorReason(err error) string {
 	switch {
+	case errors.Is(err, errBug):
+		return "bug"
 	case errors.Is(err, fs.ErrPermission):
 		return "permission"
 	case errors.Is(err, fs.ErrNotExist):

@@ -101,6 +101,11 @@ func (s *server) write() {
 			}
 		}
 	}
+	for _, st := range s.streams {
+		if n := st.bugs.Load(); n > 0 {
+			s.set.Counter(sourceErrors, st.room, "bug").Add(float64(n))
+		}
+	}
 	s.blame.write(s.set)
 	s.set.Sweep()
 }
@@ -262,7 +267,7 @@ func (m *Monitor) newStream(s *server, key string, w wanted) (*stream, error) {
 		spec.From = follow.Start
 	}
 	st.fromStart = spec.From == follow.Start
-	st.follower = follow.New(spec, st.observer)
+	st.follower = follow.New(spec, guarded(st, m.log))
 	return st, nil
 }
 

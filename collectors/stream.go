@@ -40,6 +40,7 @@ type stream struct {
 	tap *ship.Tap
 
 	failure atomic.Pointer[failure]
+	bugs    atomic.Int64 // panics of the observer that were survived
 	saved   follow.Saved // the last saved state, and where the stream stood then
 	lines   int64
 	written int64

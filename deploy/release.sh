@@ -1,10 +1,12 @@
 #!/bin/sh
 # Makes a release of the commit that is checked out, into dist/ (or $1): archives
 # for linux, windows and macOS, Debian packages, the Kubernetes parts, SHA256SUMS.
+# It builds a copy of the commit, so what is not committed is no part of it, and
+# work can go on in the folder meanwhile.
 #
 # The same commit gives the same bytes, on whichever machine: paths are trimmed,
 # nothing of git is stamped into the binary but what is given here, and all times
-# in archives are that of the commit. release_test.go in deploy/check builds twice
+# in archives are that of the commit. TestRelease in deploy/package builds twice
 # and compares.
 #
 # PLATFORMS="linux/amd64" makes only that; GO names the go to use.
@@ -16,10 +18,6 @@ platforms=${PLATFORMS:-linux/amd64 linux/arm64 windows/amd64 darwin/amd64 darwin
 revision=$(git rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
-if [ -n "$(git status --porcelain --untracked-files=no)" ] && [ -z "${DIRTY:-}" ]; then
-	echo "release: there are changes that are not committed; the bytes would be of no commit (DIRTY=1 makes them all the same)" >&2
-	exit 1
-fi
 version=${VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo "0.0.0+$(git rev-parse --short=12 HEAD)")}
 version=${version#v}
 # In a Debian version a hyphen parts the packager's revision; git describe has two.
@@ -30,6 +28,10 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
+mkdir "$work/src"
+git archive HEAD | tar -xf - -C "$work/src"
+chmod -R u=rwX,go=rX "$work/src" # whatever the umask
+cd "$work/src"
 
 v=github.com/prometheus/common/version
 # pack DIR FILE: an archive whose bytes depend on names and contents alone.

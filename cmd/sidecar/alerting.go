@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/collectors"
@@ -30,6 +31,8 @@ type alerting struct {
 	notifier *notify.Notifier
 	told     *metric.Set // the figures of all notifiers there were
 	url      string
+
+	dumps atomic.Pointer[alertDumps] // nil until there is a monitor
 }
 
 func (d *daemon) startAlerting(cfg *collectors.Config, log *slog.Logger) (*alerting, error) {
@@ -85,6 +88,9 @@ func (a *alerting) send(alerts []engine.Alert) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	a.notifier.Send(out)
+	if d := a.dumps.Load(); d != nil {
+		d.see(alerts)
+	}
 }
 
 // sets are the figures that go into the snapshot with the others.

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite docs/commands.md")
 func TestCommandsAreDocumented(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString("# Commands\n\nGenerated from `sidecar --help`: `go generate ./cmd/sidecar` mends it.\n")
-	for _, sub := range []string{"", "run", "discover", "dump", "check", "replay", "version", "dashboards", "healthcheck"} {
+	for _, sub := range []string{"", "run", "discover", "dump", "check", "rules", "wait", "replay", "version", "dashboards", "healthcheck"} {
 		var out bytes.Buffer
 		args := []string{"--help"}
 		if sub != "" {

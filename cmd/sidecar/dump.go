@@ -21,6 +21,7 @@ func addDump(app *kingpin.Application) (string, func(streams) error) {
 		"Needs the rights of the JVM's user or of root.")
 	name := cmd.Arg("target", "The server's name as discover prints it, or its process number.").Required().String()
 	config := cmd.Flag("config.file", "Settings file whose overrides are to be in force.").String()
+	what := cmd.Flag("what", "threads, or what jcmd says of the flags in force, of the heap, of the JVM's own logs.").Default("threads").Enum("threads", "flags", "heap", "logs")
 	summary := cmd.Flag("summary", "Print the summary only.").Bool()
 	locks := cmd.Flag("locks", "Print the java.util.concurrent locks that threads hold too. The JVM stands still longer for it: it walks its whole heap.").Bool()
 	timeout := cmd.Flag("timeout", "How long to wait for the JVM.").Default("30s").Duration()
@@ -45,7 +46,12 @@ func addDump(app *kingpin.Application) (string, func(streams) error) {
 		ctx, cancel := context.WithTimeout(context.Background(), *timeout)
 		defer cancel()
 		began := time.Now()
-		raw, err := attach.New().ThreadDump(ctx, collectors.AttachTo(t), flags)
+		var raw []byte
+		if *what == "threads" {
+			raw, err = attach.New().ThreadDump(ctx, collectors.AttachTo(t), flags)
+		} else {
+			raw, err = attach.New().Command(ctx, collectors.AttachTo(t), "jcmd", asks[*what])
+		}
 		var refused attach.Refusal
 		if errors.As(err, &refused) {
 			sentence, needs := refused.Detail()
@@ -55,6 +61,10 @@ func addDump(app *kingpin.Application) (string, func(streams) error) {
 			return fmt.Errorf("no dump of %s: %s%s", t.Name, sentence, needs)
 		}
 		if err != nil {
+			return err
+		}
+		if *what != "threads" {
+			_, err = s.out.Write(raw)
 			return err
 		}
 		d, err := jvm.ParseDump(raw)
@@ -74,6 +84,9 @@ func addDump(app *kingpin.Application) (string, func(streams) error) {
 		return err
 	}
 }
+
+// asks are the commands of jcmd behind --what. All of them only look.
+var asks = map[string]string{"flags": "VM.flags", "heap": "GC.heap_info", "logs": "VM.log list"}
 
 // pick finds a target by name or process number.
 func pick(targets []*target.Target, name string) (*target.Target, error) {

@@ -89,6 +89,12 @@ func dumped(t *testing.T, s *lab.Server, kind, pool string) {
 	if !strings.Contains(summary, kind+"-") || !strings.Contains(summary, "\n"+pool+" ") || !strings.Contains(summary, "Stacks that most threads have") {
 		t.Errorf("the summary:\n%s", summary)
 	}
+	for what, want := range map[string]string{"flags": "-XX:MaxHeapSize=", "heap": "used ", "logs": "Log output configuration"} {
+		out.Reset()
+		if code := Main([]string{"dump", "--what=" + what, fmt.Sprint(s.PID)}, nil, &out, &errs); code != 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("--what=%s: exit %d, %s%s", what, code, out.String(), errs.String())
+		}
+	}
 	t.Logf("%s", summary[:min(len(summary), 1500)])
 }
 

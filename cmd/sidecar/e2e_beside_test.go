@@ -24,14 +24,14 @@ type beside struct {
 
 // startBeside starts both and waits until the sidecar has found the server and
 // follows its log.
-func startBeside(t *testing.T, server *lab.Server, kind string) *beside {
+func startBeside(t *testing.T, server *lab.Server, kind string, args ...string) *beside {
 	t.Helper()
-	return startBesideWith(t, server, kind, filepath.Join(t.TempDir(), "state"))
+	return startBesideWith(t, server, kind, filepath.Join(t.TempDir(), "state"), args...)
 }
 
 // startBesideWith is startBeside with the sidecar's state in a folder of the
 // caller's.
-func startBesideWith(t *testing.T, server *lab.Server, kind, storage string) *beside {
+func startBesideWith(t *testing.T, server *lab.Server, kind, storage string, args ...string) *beside {
 	t.Helper()
 	dir := t.TempDir()
 	program, err := lab.Build(dir, "./cmd/sidecar")
@@ -47,7 +47,7 @@ func startBesideWith(t *testing.T, server *lab.Server, kind, storage string) *be
 		addr: fmt.Sprintf("127.0.0.1:%d", port), log: filepath.Join(dir, "sidecar.log"),
 	}
 	b.sidecar, err = lab.StartProgram("sidecar", b.log, program,
-		"run", "--web.listen-address="+b.addr, "--storage.path="+storage)
+		append([]string{"run", "--web.listen-address=" + b.addr, "--storage.path=" + storage}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

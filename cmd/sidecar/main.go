@@ -41,7 +41,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 
 	commands := map[string]func(streams) error{}
 	for _, add := range []func(*kingpin.Application) (string, func(streams) error){
-		addRun, addDiscover, addDump, addCheck, addReplay, addVersion, addDashboards, addHealthcheck,
+		addRun, addDiscover, addDump, addCheck, addRules, addWait, addReplay, addVersion, addDashboards, addHealthcheck,
 	} {
 		name, run := add(app)
 		commands[name] = run

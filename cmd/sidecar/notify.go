@@ -34,8 +34,6 @@ func notifySystemd(ctx context.Context, current func() *status.Status, log *slog
 	if err != nil {
 		log.Warn("the service manager's watchdog is not understood", "err", err)
 	}
-	ticker := time.NewTicker(heartbeat(interval))
-	defer ticker.Stop()
 	ready, last := false, ""
 	for {
 		if say := tell(current(), time.Now(), ready, interval > 0); say.message != "" && say.message != last {
@@ -45,11 +43,16 @@ func notifySystemd(ctx context.Context, current func() *status.Status, log *slog
 				last = say.message
 			}
 		}
+		wait := heartbeat(interval)
+		if !ready {
+			// Whoever is ordered after this service waits for it.
+			wait = min(wait, 200*time.Millisecond)
+		}
 		select {
 		case <-ctx.Done():
 			systemd.SdNotify(false, systemd.SdNotifyStopping)
 			return
-		case <-ticker.C:
+		case <-time.After(wait):
 		}
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -73,6 +75,18 @@ func (d *daemon) run(s streams) error {
 	if err != nil {
 		return err
 	}
+	// Whatever may be wrong with the way in is found before anything is started
+	// or written: a second sidecar, started by mistake, must not touch the state
+	// of the first.
+	listeners, err := d.listen()
+	if err != nil {
+		return err
+	}
+	unlock, err := lockStorage(d.storage)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	alerts, err := d.startAlerting(cfg, log)
 	if err != nil {
 		return err
@@ -85,6 +99,7 @@ func (d *daemon) run(s streams) error {
 	if err != nil {
 		return err
 	}
+	alerts.dumps.Store(&alertDumps{keep: monitor.KeepDump, log: log, taken: map[string]time.Time{}})
 	reload := func() error { return d.reload(monitor, alerts, log) }
 	options := web.Options{RawLines: rawLines, API: alerts.api(), Log: log}
 	if d.lifecycle {
@@ -97,7 +112,13 @@ func (d *daemon) run(s streams) error {
 	watched := make(chan error, 1)
 	go func() { watched <- monitor.Run(ctx) }()
 	served := make(chan error, 1)
-	go func() { served <- toolkit.ListenAndServe(server, d.web, log) }()
+	go func() {
+		if len(listeners) > 0 {
+			served <- toolkit.ServeMultiple(listeners, server, d.web, log)
+			return
+		}
+		served <- toolkit.ListenAndServe(server, d.web, log)
+	}()
 	hup := hangups()
 	told := make(chan struct{})
 	go func() { notifySystemd(ctx, monitor.Status, log); close(told) }()
@@ -120,6 +141,33 @@ func (d *daemon) run(s streams) error {
 			return errors.Join(err, d.shutdown(server, log))
 		}
 	}
+}
+
+// listen opens the addresses and checks the web config. Sockets that systemd
+// hands over, and vsock, are left to the toolkit: then there are none.
+func (d *daemon) listen() (listeners []net.Listener, err error) {
+	if err := toolkit.Validate(*d.web.WebConfigFile); err != nil {
+		return nil, fmt.Errorf("web.config.file %s: %w", *d.web.WebConfigFile, err)
+	}
+	if *d.web.WebSystemdSocket {
+		return nil, nil
+	}
+	for _, address := range *d.web.WebListenAddresses {
+		if strings.HasPrefix(address, "vsock://") {
+			return nil, nil
+		}
+	}
+	for _, address := range *d.web.WebListenAddresses {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			for _, open := range listeners {
+				open.Close()
+			}
+			return nil, fmt.Errorf("web.listen-address: %w", err)
+		}
+		listeners = append(listeners, l)
+	}
+	return listeners, nil
 }
 
 // shutdown lets scrapes that are under way finish.

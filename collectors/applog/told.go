@@ -120,9 +120,11 @@ func (o *Observer) hearEvent(ev *eventState, line []byte) {
 		}
 		if r.heard = done; r.k.gate() {
 			o.takeText(e.head)
-			if line = bytes.TrimRight(line, "\n"); len(line) > 0 {
-				o.more(line)
+			e.text = append(e.text, '\n')
+			for range min(r.indent, 8) { // what is known of the exception's line has lost its tabs
+				e.text = append(e.text, '\t')
 			}
+			e.text = append(e.text, line[:min(len(line), max(0, maxTold-len(e.text)))]...)
 		}
 	case r.kind == uncaught:
 		if r.heard = done; o.eventGate(ev)() {

@@ -35,7 +35,7 @@ type Told struct {
 }
 
 // Listen gives the observer a listener, before its first line.
-func (o *Observer) Listen(l Listener) { o.ear = &l }
+func (o *Observer) Listen(l Listener) { o.ear, o.dec.wantTime = &l, true }
 
 // hear looks at an event that was counted.
 func (o *Observer) hear(e *Event) {

@@ -11,7 +11,9 @@ type Config struct {
 	// Attach allows to ask the JVM itself for a thread dump, through HotSpot's
 	// attach mechanism: for jvm_threads_state and jvm_threads_deadlocked. The JVM
 	// gets one signal (SIGQUIT) in its life, if it catches it, and stands still for
-	// each dump. Off by default. Needs the JVM's user, or root.
+	// each dump. Off by default. Needs the JVM's user, or root. With it on, an alert
+	// whose rule has the annotation thread_dump: "on" gets one dump when it begins
+	// to fire, kept below the storage path in dumps, the last 20 of them.
 	Attach bool `yaml:"attach"`
 	// DumpEvery is the time between two thread dumps. Default 30 s.
 	DumpEvery time.Duration `yaml:"dump_every"`

@@ -117,36 +117,6 @@ func (c *child) config() Config {
 	return Config{PerfPath: c.perf, PID: c.cmd.Process.Pid, StartTicks: c.start, UID: os.Getuid(), CheckOwner: true}
 }
 
-// values are the series of a Set: "name label=value" -> value; a summary as
-// name_count and name_sum.
-func values(set *metric.Set) map[string]float64 {
-	set.Lock()
-	defer set.Unlock()
-	g := metric.NewGathering()
-	g.Add(set)
-	out := map[string]float64{}
-	for _, f := range g.Snapshot(time.Time{}).Families {
-		for _, m := range f.Metric {
-			labels := ""
-			for _, l := range m.Label {
-				if l.GetName() != "target" {
-					labels += " " + l.GetName() + "=" + l.GetValue()
-				}
-			}
-			switch {
-			case m.Gauge != nil:
-				out[f.GetName()+labels] = m.Gauge.GetValue()
-			case m.Counter != nil:
-				out[f.GetName()+labels] = m.Counter.GetValue()
-			case m.Summary != nil:
-				out[f.GetName()+"_count"+labels] = float64(m.Summary.GetSampleCount())
-				out[f.GetName()+"_sum"+labels] = m.Summary.GetSampleSum()
-			}
-		}
-	}
-	return out
-}
-
 // What a JVM's own MXBeans say, with nothing running in it any more, must be
 // what its hsperfdata says.
 func TestAgainstMXBeans(t *testing.T) {

@@ -18,7 +18,8 @@ var connStates = [13]string{"", "established", "syn_sent", "syn_recv", "fin_wait
 	"close", "close_wait", "last_ack", "", "closing", "syn_recv"}
 
 // What an established connection with unread bytes means, as seen with Tomcat
-// 10.1 on JDK 17 and 25:
+// 7.0, 9.0 and 10.1 and Jetty on JDK 17 (NIO and NIO2 on 25 too), where forty
+// clients on ten threads leave thirty waiting in each connector (TestRequestsWaiting):
 //
 //	NIO          a request that no thread has read: with 200 clients on 10 threads,
 //	             190, which is the queue of the executor. Keep-alive makes no
@@ -27,6 +28,11 @@ var connStates = [13]string{"", "established", "syn_sent", "syn_recv", "fin_wait
 //	NIO over TLS the same, handshakes included: they too wait for a thread
 //	NIO2         the same, but it accepts few more connections than it has threads:
 //	             most of the waiting ones are in the accept queue as well
+//	BIO          (7.0) the same number, but those beyond the threads are still in the
+//	             accept queue, since it accepts no more than it has threads for
+//	APR          (9.0) the same as NIO
+//	Jetty        (9.4, 12) the same, its pool's queue; two or three of its threads are
+//	             acceptors and selectors, so of 14 threads 11 or 12 serve
 //	any          a body that the application has not read yet counts too, whether or
 //	             not a thread has the request: one for each such upload
 //

@@ -123,8 +123,9 @@ func variables() []cog.Builder[dashboard.VariableModel] {
 }
 
 // alerts are those that fire for the chosen server, or for its sidecar. A rule
-// may aggregate the job away, so it is not asked for.
-const alerts = `ALERTS{alertstate="firing",instance="$instance",target=~"$target|"}`
+// may aggregate the job away, so it is not asked for. The dead man's switch, of
+// severity none, fires always.
+const alerts = `ALERTS{alertstate="firing",severity!="none",instance="$instance",target=~"$target|"}`
 
 func annotations() []cog.Builder[dashboard.AnnotationQuery] {
 	mark := func(name, color, expr, title, text string) *dashboard.AnnotationQueryBuilder {

@@ -170,7 +170,7 @@ var loadRun = board{
 				next:    "Each alert's annotations say what was seen, why it matters and what to look at next.",
 				none:    "none, or this Prometheus has not loaded rules/load or rules/steady",
 				words:   []word{{"1", "pending", yellow}, {"2", "firing", red}},
-				queries: []query{{expr: `max by (alertname) (ALERTS{alertstate="pending",instance="$instance",target=~"$target|"} or 2 * ` + alerts + `)`, legend: "{{alertname}}"}},
+				queries: []query{{expr: `max by (alertname) (ALERTS{alertstate="pending",severity!="none",instance="$instance",target=~"$target|"} or 2 * ` + alerts + `)`, legend: "{{alertname}}"}},
 			},
 		}},
 	},

@@ -2,7 +2,10 @@
 // Kubernetes, the Prometheus operator, kustomize, Compose, Alertmanager. It is a
 // module of its own, so that none of their modules is one of the product's.
 //
-//	cd deploy/check && go test ./...
+//	cd deploy/check && go test -count=1 ./...
+//
+// -count=1, because go's cache of test results does not look at files outside of
+// the module, which are what is tested.
 package check
 
 import (
@@ -261,9 +264,11 @@ func TestRulesBySet(t *testing.T) {
 
 // A ConfigMap holds at most 1 MiB, and a board that is larger would be refused.
 func TestDashboardsFit(t *testing.T) {
+	boards, n := 0, 0
 	for _, o := range build(t, "monitoring") {
 		if c, ok := o.(*core.ConfigMap); ok {
-			n := 0
+			boards++
+			n = 0
 			for _, v := range c.Data {
 				n += len(v)
 			}
@@ -271,6 +276,9 @@ func TestDashboardsFit(t *testing.T) {
 				t.Errorf("%s: %d bytes, labels %v", c.Name, n, c.Labels)
 			}
 		}
+	}
+	if files, _ := filepath.Glob(filepath.Join(root, "dashboards/*.json")); boards != len(files) || boards == 0 {
+		t.Errorf("%d of %d dashboards", boards, len(files))
 	}
 }
 

@@ -40,6 +40,19 @@ func build(t *testing.T) (deb string) {
 	if err := os.Mkdir(filepath.Join(dir, "dashboards"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	boards, err := filepath.Glob("../../dashboards/*.json")
+	if err != nil || len(boards) == 0 {
+		t.Fatalf("no dashboards: %v", err)
+	}
+	for _, b := range boards {
+		data, err := os.ReadFile(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "dashboards", filepath.Base(b)), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	run(t, "../..", []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, "sidecar"), "./cmd/sidecar")
 	nfpm := filepath.Join(dir, "nfpm")
 	run(t, ".", nil, "go", "build", "-o", nfpm, "github.com/goreleaser/nfpm/v2/cmd/nfpm")
@@ -64,6 +77,7 @@ sidecar check --config.file=/etc/sidecar/sidecar.yml
 sidecar check /usr/share/sidecar/rules/load/*.yml /usr/share/sidecar/rules/steady/*.yml
 test "$(stat -c '%U %a' /usr/bin/sidecar /etc/sidecar/sidecar.yml | sort -u | tr '\n' ' ')" = 'root 644 root 755 '
 test -f /usr/lib/systemd/system/sidecar.service
+test -f /usr/share/sidecar/dashboards/load-run.json
 dpkg -V sidecar
 
 echo '# mine' >>/etc/sidecar/sidecar.yml

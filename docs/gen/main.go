@@ -1,5 +1,5 @@
 // Command gen writes the parts of the documentation that exist in code: the
-// metrics and the settings. `go generate ./docs/gen` mends
+// metrics, the settings and the alerts. `go generate ./docs/gen` mends
 // them; a test compares them.
 package main
 
@@ -30,6 +30,7 @@ func generated(root string) map[string]string {
 	return map[string]string{
 		"metrics.md":  metricsTable(),
 		"settings.md": settingsTable(root),
+		"alerts.md":   alertsList(),
 	}
 }
 

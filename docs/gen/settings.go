@@ -41,6 +41,10 @@ func (s *settings) walk(prefix string, v reflect.Value) {
 		if tag == "-" || !f.IsExported() {
 			continue
 		}
+		if strings.Contains(opts, "inline") && !strings.HasPrefix(f.Type.PkgPath(), module) {
+			s.row(prefix+"…", "", "", "How to talk HTTP, with the keys that Prometheus' own programs have: `basic_auth`, `authorization`, `oauth2`, `tls_config`, `proxy_url`, `follow_redirects`, `http_headers`.")
+			continue
+		}
 		if strings.Contains(opts, "inline") {
 			s.walk(prefix, v.Field(i))
 			continue

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Config is the settings section engine. The one word off (or on) may stand in
@@ -30,9 +28,9 @@ func DefaultConfig() Config {
 
 // UnmarshalYAML takes the section, or the one word.
 func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
-	var word yaml.Node
-	if unmarshal(&word) == nil && word.Kind == yaml.ScalarNode {
-		c.Mode = word.Value
+	var word string
+	if unmarshal(&word) == nil {
+		c.Mode = word
 		return nil
 	}
 	type section Config

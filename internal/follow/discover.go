@@ -73,7 +73,8 @@ func (f *Follower) beginPath() error {
 	// What lies beside it has had its day, and is kept in mind so that it is not
 	// taken later for a file that came and went between two looks.
 	back := f.spec.From == Start && !f.spec.Since.IsZero()
-	for _, s := range f.siblings(f.besides(f.spec.Path), f.isRotated) {
+	beside, _ := f.siblings(f.besides(f.spec.Path), f.isRotated)
+	for _, s := range beside {
 		switch {
 		case err == nil && s.id.same(st.id):
 		case back && s.mtime >= f.spec.Since.UnixNano() && !f.packed(s.path):
@@ -306,7 +307,14 @@ func (f *Follower) between(was *part, now found) []found {
 		was = &part{} // whatever was not there at the first look is younger
 	}
 	mark := stat{id: was.id, mtime: max(was.last.mtime, was.mtime)}
-	for _, s := range f.siblings(filepath.Join(dir, filepath.Base(now.path)), f.isRotated) {
+	beside, err := f.siblings(filepath.Join(dir, filepath.Base(now.path)), f.isRotated)
+	if err != nil {
+		// A folder that may be entered and not listed: whatever was live between
+		// two looks stays unseen.
+		f.split.gap(GapRotated)
+		return nil
+	}
+	for _, s := range beside {
 		switch {
 		case s.id.same(was.id) && (was.file != nil || f.still(was, s)):
 			steps = number(filepath.Base(s.path))
@@ -416,7 +424,7 @@ func (f *Follower) findCopies(p *part) []*part {
 		return nil
 	}
 	base := filepath.Base(cmp.Or(f.spec.Path, p.path))
-	all := f.siblings(filepath.Join(dir, base), f.isCopy)
+	all, _ := f.siblings(filepath.Join(dir, base), f.isCopy)
 	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(b.mtime, a.mtime) })
 	var first *part
 	var at found
@@ -601,11 +609,11 @@ func (f *Follower) list() ([]found, error) {
 }
 
 // siblings are the regular files beside path whose base names is accepts.
-func (f *Follower) siblings(path string, is func(name, base string) bool) []found {
+func (f *Follower) siblings(path string, is func(name, base string) bool) ([]found, error) {
 	dir, base := filepath.Split(path)
 	entries, err := readDir(dir)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	var all []found
 	for _, e := range entries {
@@ -618,7 +626,7 @@ func (f *Follower) siblings(path string, is func(name, base string) bool) []foun
 		}
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.mtime, b.mtime) })
-	return all
+	return all, nil
 }
 
 // locate finds the files of the checkpoint again, under whatever name.
@@ -662,7 +670,7 @@ func (f *Follower) refind(p *part) bool {
 			dir = d
 		}
 	}
-	all := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
+	all, _ := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
 	for _, s := range all {
 		if s.id.same(p.id) && f.still(p, s) && !f.packed(s.path) {
 			p.path = s.path

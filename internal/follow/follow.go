@@ -30,9 +30,11 @@
 // names and with renameOnRotate; Jetty's yyyy_MM_dd files; the GC logs of JDK 8
 // (gc.log.N.current), 9 and later (gc.log renamed to gc.log.N).
 //
-// What it does not do: bytes that are changed in place behind our position,
-// with the size kept and the last KB before our place too (mmap, JDK 8's GC log
-// of one rotating file), are not read again.
+// What it does not do: bytes that are changed in place before our position (a
+// mapped file, JDK 8's GC log of one rotating file) are not read again, unless
+// the last KB before our place is among them. Then the file can't be told from
+// one that was truncated and has grown to its old size: it is read from its
+// start, with a gap.
 package follow
 
 import (

@@ -22,7 +22,7 @@ func (f *Follower) Look(now time.Time) (more bool, err error) {
 	} else {
 		err = f.discover()
 	}
-	if why := blindness(err); why != "" {
+	if why := blindness(err); why != "" && f.begun {
 		f.blind(why) // the name itself can't be looked at
 	} else if p := f.livePart(); p != nil && p.file != nil {
 		f.blind("")

@@ -91,6 +91,27 @@ func TestOpenIsTheOnlyWay(t *testing.T) {
 	}
 }
 
+// A folder that may be entered and not listed: the rotation is followed by the
+// file that is held, and what came between is a gap.
+func TestFolderNotListed(t *testing.T) {
+	defer func() { listing = os.ReadDir }()
+	s := newStand(t, Spec{Path: "a.log", From: Start})
+	s.append("a.log", "one\n")
+	s.look()
+	listing = func(dir string) ([]os.DirEntry, error) {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: syscall.EACCES}
+	}
+	s.must(os.Rename(s.path("a.log"), s.path("a.log.2")))
+	s.append("a.log.2", "two\n")
+	s.append("a.log.1", "unseen\n")
+	s.append("a.log", "three\n")
+	s.look()
+	s.want("one", "two", "three")
+	if l := s.f.Ledger(); l.Gaps[GapRotated] != 1 || l.Rotations != 1 {
+		t.Errorf("%+v", l)
+	}
+}
+
 // Beneath /proc/PID/root a link begins at that root again, and leads nowhere
 // else. The folder stands for one: the tail of the path is what tells.
 func TestResolveBeneathRoot(t *testing.T) {

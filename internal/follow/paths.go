@@ -3,6 +3,7 @@ package follow
 import (
 	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -85,6 +86,9 @@ func statPath(p string) (stat, error) {
 	return s, err
 }
 
+// listing lets a test deny it.
+var listing = os.ReadDir
+
 // readDir lists a folder, links followed as statPath does.
 func readDir(dir string) ([]os.DirEntry, error) {
 	dir = cmp.Or(dir, ".")
@@ -95,7 +99,7 @@ func readDir(dir string) ([]os.DirEntry, error) {
 		}
 		dir = real
 	}
-	return os.ReadDir(dir)
+	return listing(dir)
 }
 
 // blindness says in a word why a live file can't be read; "" is for what the
@@ -103,7 +107,7 @@ func readDir(dir string) ([]os.DirEntry, error) {
 func blindness(err error) string {
 	var no syscall.Errno
 	switch {
-	case err == nil, absent(err), errors.Is(err, errReplaced):
+	case err == nil, absent(err), errors.Is(err, errReplaced), errors.Is(err, io.EOF):
 		return ""
 	case errors.Is(err, fs.ErrPermission):
 		return "permission"

@@ -104,8 +104,7 @@ func TestMetrics(t *testing.T) {
 // is: the server had written half a line when its log was renamed, and writes
 // the other half into the file it still has open.
 func TestTailFileLosesHalfLine(t *testing.T) {
-	watch.POLL_DURATION = 5 * time.Millisecond
-	schedule := func(dir string, one func()) {
+	schedule := func(dir string, pause func()) {
 		path := filepath.Join(dir, "a.log")
 		w, err := os.Create(path)
 		if err != nil {
@@ -113,29 +112,57 @@ func TestTailFileLosesHalfLine(t *testing.T) {
 		}
 		defer w.Close()
 		w.WriteString("one\nhal")
-		one() // the reader has come to the end
+		pause() // the reader has come to the end
 		os.Rename(path, path+".1")
 		os.WriteFile(path, []byte("two\n"), 0o644)
 		w.WriteString("f\nlate\n")
-	}
-
-	dir := t.TempDir()
-	tf, err := tail.TailFile(filepath.Join(dir, "a.log"), tail.Config{Follow: true, ReOpen: true, Poll: true, CompleteLines: true, Logger: tail.DiscardingLogger})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var theirs []string
-	schedule(dir, func() { theirs = append(theirs, (<-tf.Lines).Text) })
-	theirs = append(theirs, (<-tf.Lines).Text)
-	tf.Kill(nil)
-	if got := strings.Join(theirs, "|"); got != "one|two" {
-		t.Errorf("nxadm/tail gave %q: if it has been mended, say so in docs/decisions.md", got)
+		pause()
 	}
 
 	s := newStand(t, Spec{Path: "a.log", From: Start})
-	schedule(s.dir, func() { s.look() })
-	s.look()
+	schedule(s.dir, s.look)
 	s.want("one", "half", "late", "two")
+
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var tf *tail.Tail
+		var theirs []string
+		schedule(dir, func() {
+			if tf == nil {
+				var err error
+				tf, err = tail.TailFile(filepath.Join(dir, "a.log"), tail.Config{Follow: true, ReOpen: true, Poll: true, CompleteLines: true, Logger: tail.DiscardingLogger})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			// Ten seconds of the bubble's time, in which it looks four times a second.
+			for range 40 {
+				time.Sleep(watch.POLL_DURATION)
+				synctest.Wait()
+				for ready(tf.Lines, &theirs) {
+					synctest.Wait()
+				}
+			}
+		})
+		tf.Stop()
+		time.Sleep(2 * watch.POLL_DURATION) // its watcher sees that
+		if got := strings.Join(theirs, "|"); got != "one|two" {
+			t.Errorf("nxadm/tail gave %q: if it has been mended, say so in docs/decisions.md", got)
+		}
+	})
+}
+
+// ready takes a line if there is one.
+func ready(lines chan *tail.Line, to *[]string) bool {
+	select {
+	case l, ok := <-lines:
+		if ok {
+			*to = append(*to, l.Text)
+		}
+		return ok
+	default:
+		return false
+	}
 }
 
 // pieces is a reader that gives what it has in pieces of the given sizes.

@@ -17,7 +17,7 @@ type Set struct {
 	families map[*Family]*rows
 	epoch    uint64
 	key      []byte // reused for look-ups
-	changed  bool
+	loading  bool   // saved series are put back: the limit has been kept already
 }
 
 // A Label is one name and value.
@@ -107,7 +107,6 @@ func (s *Set) find(f *Family, kind Kind, values []string) *series {
 	if f.Kind != kind || len(values) != len(f.Labels) {
 		panic("BUG: metric " + f.Name + " used as a " + kind.String() + " with labels " + strings.Join(values, ","))
 	}
-	s.changed = true
 	r := s.families[f]
 	if r == nil {
 		r = &rows{family: f, byKey: map[string]*series{}}
@@ -132,7 +131,7 @@ func (s *Set) add(r *rows, values []string) *series {
 	for i, v := range values {
 		clean[i] = strings.ToValidUTF8(strings.Clone(v), "\uFFFD")
 	}
-	if limit := f.limit(); limit > 0 && len(r.byKey) >= limit {
+	if limit := f.limit(); limit > 0 && len(r.byKey) >= limit && !s.loading {
 		r.refused++
 		for i, l := range f.Labels {
 			if slices.Contains(f.Open, l) {
@@ -161,7 +160,7 @@ func keyOf(values []string) string {
 
 // Begin starts a round of a poller that names each series anew. Series that
 // the round does not name are removed by Sweep.
-func (s *Set) Begin() { s.epoch++; s.changed = true }
+func (s *Set) Begin() { s.epoch++ }
 
 // Sweep ends the round: what was not named since Begin is gone from the next
 // snapshot, as it is gone from the world.
@@ -179,7 +178,7 @@ func (s *Set) Sweep() {
 }
 
 // Remove drops all series of one family.
-func (s *Set) Remove(f *Family) { delete(s.families, f); s.changed = true }
+func (s *Set) Remove(f *Family) { delete(s.families, f) }
 
 // Len is the number of series in the Set.
 func (s *Set) Len() int {

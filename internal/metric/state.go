@@ -68,6 +68,8 @@ func (s *Set) Load(data []byte, families []*Family) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return fmt.Errorf("load saved figures: %w", err)
 	}
+	s.loading = true
+	defer func() { s.loading = false }()
 	for _, f := range families {
 		sf, ok := in[f.Name]
 		if !ok || !slices.Equal(sf.Labels, f.Labels) {

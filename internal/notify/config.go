@@ -22,8 +22,8 @@ type Config struct {
 // Alertmanager is one Alertmanager.
 type Alertmanager struct {
 	URL string `yaml:"url"` // Its address, such as http://alerts:9093; a path prefix may follow.
-	// HTTP is how to speak to it: tls_config, basic_auth, authorization, proxy_url, as in Prometheus' own configuration.
-	HTTP config.HTTPClientConfig `yaml:",inline"`
+	// HTTP is how to speak to it: tls_config, basic_auth, authorization, proxy_url and the rest of Prometheus' own HTTP client settings.
+	HTTP config.HTTPClientConfig `yaml:"http"`
 }
 
 // Webhook is one address.
@@ -33,7 +33,7 @@ type Webhook struct {
 	// Match are labels that an alert must have to be told: severity: critical for one that stops the load.
 	Match map[string]string `yaml:"match"`
 	// HTTP is how to speak to it, as for an Alertmanager.
-	HTTP config.HTTPClientConfig `yaml:",inline"`
+	HTTP config.HTTPClientConfig `yaml:"http"`
 }
 
 // DefaultConfig is Config where the file says nothing.

@@ -223,8 +223,7 @@ func TestConfig(t *testing.T) {
 	dec := yaml.NewDecoder(strings.NewReader(`
 alertmanagers:
   - url: https://alerts:9093/am
-    basic_auth: {username: u, password: p}
-    tls_config: {insecure_skip_verify: true}
+    http: {basic_auth: {username: u, password: p}, tls_config: {insecure_skip_verify: true}}
 webhooks:
   - url: http://load:8000/stop
     match: {severity: critical}

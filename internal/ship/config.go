@@ -175,7 +175,7 @@ func (c *Config) Check() error {
 	}{
 		{"lines_per_second", float64(c.LinesPerSecond), 1, 1e6},
 		{"max_line", float64(c.MaxLine), 128, 256 << 10},
-		{"max_age", c.MaxAge.Seconds(), 60, 366 * 86400},
+		{"max_age", c.MaxAge.Seconds(), 60, 3660 * 86400},
 		{"queue_bytes", float64(c.QueueBytes), 64 << 10, 1 << 30},
 		{"batch_bytes", float64(c.BatchBytes), 1 << 10, 4 << 20},
 		{"batch_wait", c.BatchWait.Seconds(), 0, 60},

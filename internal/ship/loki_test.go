@@ -148,7 +148,7 @@ func (l *loki) lines() []storedLine {
 }
 
 // newShipper makes a Shipper whose pushes go to rt.
-func newShipper(t *testing.T, rt http.RoundTripper, change func(*Config)) *Shipper {
+func newShipper(t testing.TB, rt http.RoundTripper, change func(*Config)) *Shipper {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.URL, cfg.Host = "http://loki.test/loki/api/v1/push", "h"

@@ -491,3 +491,14 @@ func TestSpoolBounds(t *testing.T) {
 		balanced(t, s)
 	})
 }
+
+// BenchmarkGate is what a suppressed line costs.
+func BenchmarkGate(b *testing.B) {
+	s := newShipper(b, newLoki(), func(c *Config) { c.LinesPerSecond = 1 })
+	defer stop(s)
+	g := s.Tap("t", "applog", "f").Gate("WARN", "p")
+	b.ReportAllocs()
+	for b.Loop() {
+		g.Pass()
+	}
+}

@@ -101,3 +101,6 @@ func (b *builder) maskAll() {
 		t.Blind[i].Detail = clean(MaskText(t.Blind[i].Detail), 500)
 	}
 }
+
+// findingUnreadable is for a server.xml that can't be read as XML.
+const findingUnreadable = "server_xml_unreadable"

@@ -13,10 +13,10 @@ const Mask = "*****"
 // secretKey finds the names whose values are nobody's business. "key" alone
 // would mask keepAlive's cousins and keystoreFile too, which is a price worth
 // paying, but keepalive itself is a figure people need.
-var secretKey = regexp.MustCompile(`(?i)pass|pwd|secret|token|key|credential|authorization`)
+var secretKey = regexp.MustCompile(`(?i)pass|pwd|secret|token|key|credential|auth`)
 
 // harmlessKey are names that secretKey catches and that are no secrets.
-var harmlessKey = regexp.MustCompile(`(?i)keystore(File|Type|Provider)$|truststore(File|Type|Provider)$|keyAlias$|keepAlive|bypass|passive|^monkey|tokenizer|secretRequired$|passwordFile$`)
+var harmlessKey = regexp.MustCompile(`(?i)keystore(File|Type|Provider)$|truststore(File|Type|Provider)$|keyAlias$|keepAlive|bypass|passive|^monkey|tokenizer|secretRequired$|author(s|ity)?$|authModule|passwordFile$`)
 
 // IsSecret says whether the value of a setting with this name is masked.
 func IsSecret(key string) bool {
@@ -35,7 +35,7 @@ var (
 
 // inlineSecret is key=value inside of a longer text, as in the query of a JDBC
 // URL or the options of an agent.
-var inlineSecret = regexp.MustCompile(`(?i)([\w.\-]*(?:pass|pwd|secret|token|key|credential)[\w.\-]*)([=:])("[^"]*"|'[^']*'|[^\s&;,"']+)`)
+var inlineSecret = regexp.MustCompile(`(?i)([\w.\-]*(?:pass|pwd|secret|token|key|credential|auth)[\w.\-]*)([=:])("[^"]*"|'[^']*'|[^\s&;,"']+)`)
 
 // MaskValue masks the secrets in the value of a setting called key.
 func MaskValue(key, value string) string {

@@ -266,6 +266,9 @@ func answer(ctx context.Context, from chan visit, patience time.Duration) (v vis
 
 // take keeps a visit, and sets the time for the next.
 func (p *process) take(v visit, now time.Time) {
+	if v.target != nil && p.last.target != nil {
+		v.target = keepSettings(p.last.target, v.target)
+	}
 	p.last = v
 	switch {
 	case v.tool:
@@ -284,6 +287,24 @@ func (p *process) take(v visit, now time.Time) {
 }
 
 // visit reads one process in full.
+// keepSettings is for a server.xml that somebody is editing. Tomcat reads it at
+// its start only, so a running one goes on as it was, whatever the file has come
+// to: while it can't be read, what was read of it for this process stands, and
+// the finding says so.
+func keepSettings(old, now *Target) *Target {
+	unreadable := func(f Finding) bool { return f.ID == findingUnreadable }
+	i := slices.IndexFunc(now.Findings, unreadable)
+	if i < 0 || len(old.Connectors) == 0 {
+		return now
+	}
+	kept := *old
+	kept.Findings = slices.DeleteFunc(slices.Clone(old.Findings), unreadable)
+	kept.Findings = append(kept.Findings, Finding{ID: findingUnreadable,
+		Detail: now.Findings[i].Detail + "; the server runs on with what it read at its start, and so does this"})
+	kept.Blind, kept.access = now.Blind, now.access
+	return &kept
+}
+
 func (s *reader) visit(pid int, st statLine, last visit, since, now time.Time) visit {
 	v := visit{maps: last.maps, mapLines: last.mapLines, mapped: last.mapped}
 	if last.target == nil || last.mapped.Sub(since) < settled && now.Sub(since) >= settled {

@@ -215,6 +215,41 @@ func TestBrokenServerXML(t *testing.T) {
 	}
 }
 
+// TestServerXMLBrokenWhileTheServerRuns: Tomcat reads its settings at its start,
+// so an edit that is half saved changes nothing of the running server.
+func TestServerXMLBrokenWhileTheServerRuns(t *testing.T) {
+	m := newMachine(t)
+	m.add(tomcat(10, 5, "/srv/a"))
+	m.put(m.root, "/srv/a/conf/server.xml", smallServerXML)
+	s := m.scanner()
+	scan := func(after time.Duration) *Target {
+		t.Helper()
+		ts, err := s.Scan(context.Background(), noon.Add(after))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return one(t, ts)
+	}
+	good := scan(0)
+	if len(good.Connectors) == 0 {
+		t.Fatal("no connectors to begin with")
+	}
+	m.put(m.root, "/srv/a/conf/server.xml", "<Server><Service>")
+	for i := range 2 {
+		x := scan(time.Duration(i+1) * time.Minute)
+		if x.Name != good.Name || len(x.Connectors) != len(good.Connectors) || len(x.AccessLogs) != len(good.AccessLogs) {
+			t.Errorf("look %d: %s with %d connectors, want %s with %d", i, x.Name, len(x.Connectors), good.Name, len(good.Connectors))
+		}
+		if finding(x, "server_xml_unreadable") == "" {
+			t.Errorf("look %d: nothing says that the file is broken", i)
+		}
+	}
+	m.put(m.root, "/srv/a/conf/server.xml", smallServerXML)
+	if x := scan(5 * time.Minute); finding(x, "server_xml_unreadable") != "" || len(x.Connectors) != len(good.Connectors) {
+		t.Errorf("mended: %+v", x.Findings)
+	}
+}
+
 func TestNames(t *testing.T) {
 	m := newMachine(t)
 	m.add(tomcat(10, 5, "/srv/a"))

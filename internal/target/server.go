@@ -124,7 +124,7 @@ func (b *builder) serverXML() serverXML {
 		reason, needs := why(err)
 		b.blind("target", reason, needs, "%s can't be read: connectors, pools and access logs are not known from it", name)
 		if errors.Is(err, errTooLarge) {
-			b.find("server_xml_unreadable", "%s is larger than %d MB", name, maxSettings>>20)
+			b.find(findingUnreadable, "%s is larger than %d MB", name, maxSettings>>20)
 		}
 		b.embedded()
 		return serverXML{connectors: b.t.Connectors}
@@ -132,7 +132,7 @@ func (b *builder) serverXML() serverXML {
 	root, external, err := parseXML(data)
 	b.unread = err != nil || external
 	if err != nil {
-		b.find("server_xml_unreadable", "%s: %s", name, clean(err.Error(), 200))
+		b.find(findingUnreadable, "%s: %s", name, clean(err.Error(), 200))
 		b.blind("target", "unreadable", "", "%s is no well-formed XML: connectors, pools and access logs are not known", name)
 		b.embedded()
 		return serverXML{connectors: b.t.Connectors}

@@ -159,6 +159,13 @@ func TestLivePageInABrowser(t *testing.T) {
 		}
 	}
 	t.Logf("pixels of the first line of each chart: %v", points)
+	var words []string
+	if err := b.Eval(`import("/static/live/chart.js").then((m) => [[0.996, "percentunit"], [0.0042, "s"], [12.3, "s"], [0, "s"], [1536, "bytes"], [2.5e6, "Bps"], [0.25, "reqps"], [998, "reqps"], [10, "none"], [null, "s"]].map(([v, u]) => m.format(v, u)))`, &words); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(words, ", "), "100 %, 4.2 ms, 12 s, 0 s, 1.5 KiB, 2.5 MB/s, 0.25 /s, 998 /s, 10, –"; got != want {
+		t.Errorf("values in words: %s, want %s", got, want)
+	}
 	var alerts string
 	if err := b.Eval(`document.getElementById("live-alerts").textContent`, &alerts); err != nil || !strings.Contains(alerts, "ExecutorRejectionStorm") {
 		t.Errorf("alerts: %q, %v", alerts, err)

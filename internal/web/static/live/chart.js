@@ -16,7 +16,8 @@ const scaled = (v, base, units) => {
   return short(v) + " " + units[i];
 };
 
-const short = (v) => (Math.abs(v) >= 100 || Number.isInteger(v) ? v.toFixed(0) : v.toPrecision(2).replace(/e.*/, ""));
+// Not toPrecision alone: of 99.6 that makes 1.0e+2.
+const short = (v) => (Math.abs(v) >= 10 || Number.isInteger(v) ? v.toFixed(0) : String(Number(v.toPrecision(2))));
 
 // format puts a value into words, by Grafana's names of the units.
 export function format(v, unit) {
@@ -169,21 +170,21 @@ export class Chart {
     this.figures?.forEach((b, n) => (b.textContent = format(u.data[n + 1]?.[i], this.spec.unit)));
   }
 
-  // bands colours the times in which an alert fired.
+  // bands colours the times in which an alert fired, however many did.
   bands(u) {
     const { ctx, bbox } = u;
     ctx.save();
     ctx.fillStyle = BAD + "22";
     const t0 = this.alerts.end - this.alerts.span + 1;
-    for (const row of this.alerts.rows.values()) {
-      for (let i = 0; i < row.length; i++) {
-        if (row[i] === null) continue;
-        const from = i;
-        while (i + 1 < row.length && row[i + 1] !== null) i++;
-        const left = Math.max(u.valToPos(t0 + from, "x", true), bbox.left);
-        const right = Math.min(u.valToPos(t0 + i + 1, "x", true), bbox.left + bbox.width);
-        if (right > left) ctx.fillRect(left, bbox.top, right - left, bbox.height);
-      }
+    const rows = [...this.alerts.rows.values()];
+    const fired = (i) => i < this.alerts.span && rows.some((row) => row[i] !== null);
+    for (let i = 0; i < this.alerts.span; i++) {
+      if (!fired(i)) continue;
+      const from = i;
+      while (fired(i + 1)) i++;
+      const left = Math.max(u.valToPos(t0 + from, "x", true), bbox.left);
+      const right = Math.min(u.valToPos(t0 + i + 1, "x", true), bbox.left + bbox.width);
+      if (right > left) ctx.fillRect(left, bbox.top, right - left, bbox.height);
     }
     ctx.restore();
   }

@@ -115,7 +115,11 @@ class Page {
     const firing = [...this.alerts.rows.keys()].sort();
     bands.textContent = firing.length ? "Alerts in this time: " + firing.map((a) => (this.alerts.last(a, 3) ? `${a} (firing)` : a)).join(", ") : this.api ? "No alert fired in this time." : "";
     bands.classList.toggle("error", firing.some((a) => this.alerts.last(a, 3)));
-    for (const c of this.charts) if (c.visible) c.draw(Number(span.value), this.since);
+    // A chart of the last minutes would be empty but for a sliver when the history
+    // has just begun.
+    const begun = Math.min(...this.charts.map((c) => c.grid.first()));
+    const wide = Math.min(Number(span.value), Math.max(60, Math.floor(now()) - begun));
+    for (const c of this.charts) if (c.visible) c.draw(wide, this.since);
   }
 
   async table({ title, label, unit, expr }) {

@@ -35,6 +35,16 @@ export class Grid {
     return Array.from({ length: this.span }, (_, i) => this.end - this.span + 1 + i);
   }
 
+  // first is the second of the oldest value that is still kept.
+  first() {
+    let i = this.span;
+    for (const row of this.rows.values()) {
+      const at = row.findIndex((v) => v !== null);
+      if (at >= 0) i = Math.min(i, at);
+    }
+    return this.end - this.span + 1 + i;
+  }
+
   // last is the newest value of a row, unless it is older than `within` seconds.
   last(name, within = 5) {
     const row = this.rows.get(name);

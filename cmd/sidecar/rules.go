@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/jvm-sidecar/sidecar/rules"
+	"go.yaml.in/yaml/v3"
+)
+
+func addRules(app *kingpin.Application) (string, func(streams) error) {
+	cmd := app.Command("rules", "Print the alert and recording rules that come with the sidecar, for a Prometheus of your own.")
+	o := &rulesCommand{}
+	cmd.Flag("pack", "load: windows and holds of seconds, for a scrape each second; steady: minutes, for every day.").Default("load").EnumVar(&o.pack, "load", "steady")
+	cmd.Flag("format", "files: as they are; prometheusrule: one manifest for the Prometheus operator.").Default("files").EnumVar(&o.format, "files", "prometheusrule")
+	cmd.Flag("alert", "Only this alert, with the recording rules that it needs.").StringVar(&o.alert)
+	cmd.Flag("out", "Write one file a topic into this folder instead of printing them.").StringVar(&o.out)
+	cmd.Arg("topics", "Only these topics, such as executor or gc; all when not given.").StringsVar(&o.topics)
+	return cmd.FullCommand(), o.run
+}
+
+// rulesCommand is what `sidecar rules` was told.
+type rulesCommand struct {
+	pack, format, alert, out string
+	topics                   []string
+}
+
+func (o *rulesCommand) run(s streams) error {
+	files, err := fs.Glob(rules.Files, o.pack+"/*.yml")
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, f := range files {
+		known = append(known, strings.TrimSuffix(path.Base(f), ".yml"))
+	}
+	for _, t := range o.topics {
+		if !slices.Contains(known, t) {
+			return fmt.Errorf("no topic %q: there are %s", t, strings.Join(known, ", "))
+		}
+	}
+	files = slices.DeleteFunc(files, func(f string) bool {
+		return len(o.topics) > 0 && !slices.Contains(o.topics, strings.TrimSuffix(path.Base(f), ".yml"))
+	})
+	switch {
+	case o.alert != "":
+		return o.one(s.out, files)
+	case o.format == "prometheusrule":
+		return o.manifest(s.out, files)
+	case o.out != "":
+		if err := os.MkdirAll(o.out, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		data, err := fs.ReadFile(rules.Files, f)
+		if err != nil {
+			return err
+		}
+		if o.out == "" {
+			fmt.Fprintf(s.out, "# %s\n%s\n", f, data)
+			continue
+		}
+		to := filepath.Join(o.out, path.Base(f))
+		if err := os.WriteFile(to, data, 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.out, to)
+	}
+	return nil
+}
+
+// ruleGroups is a rule file as YAML: what stands in it, aliases followed.
+type ruleGroups struct {
+	Groups []ruleGroup `yaml:"groups"`
+}
+
+type ruleGroup struct {
+	Name     string           `yaml:"name"`
+	Interval string           `yaml:"interval,omitempty"`
+	Rules    []map[string]any `yaml:"rules"`
+}
+
+func readRules(file string) (g ruleGroups, err error) {
+	data, err := fs.ReadFile(rules.Files, file)
+	if err != nil {
+		return g, err
+	}
+	return g, yaml.Unmarshal(data, &g)
+}
+
+// manifest is one PrometheusRule with all groups.
+func (o *rulesCommand) manifest(to io.Writer, files []string) error {
+	var all ruleGroups
+	for _, f := range files {
+		g, err := readRules(f)
+		if err != nil {
+			return err
+		}
+		all.Groups = append(all.Groups, g.Groups...)
+	}
+	return writeYAML(to, map[string]any{
+		"apiVersion": "monitoring.coreos.com/v1",
+		"kind":       "PrometheusRule",
+		"metadata":   map[string]any{"name": "sidecar-" + o.pack, "labels": map[string]string{"app.kubernetes.io/name": "sidecar"}},
+		"spec":       all,
+	})
+}
+
+// one is one alert and what it needs: the recording rules of its file that its
+// expression names, and those that these name.
+func (o *rulesCommand) one(to io.Writer, files []string) error {
+	for _, f := range files {
+		all, err := readRules(f)
+		if err != nil {
+			return err
+		}
+		for _, g := range all.Groups {
+			var need []string
+			for _, r := range g.Rules {
+				if r["alert"] == o.alert {
+					need = append(need, fmt.Sprint(r["expr"]))
+				}
+			}
+			if len(need) == 0 {
+				continue
+			}
+			keep := map[int]bool{}
+			for i := 0; i < len(need); i++ {
+				for n, r := range g.Rules {
+					if name, ok := r["record"].(string); ok && !keep[n] && strings.Contains(need[i], name) {
+						keep[n] = true
+						need = append(need, fmt.Sprint(r["expr"]))
+					}
+				}
+			}
+			g.Rules = slices.DeleteFunc(slices.Clone(indexed(g.Rules, keep)), func(r map[string]any) bool {
+				return r["alert"] != nil && r["alert"] != o.alert
+			})
+			return writeYAML(to, ruleGroups{[]ruleGroup{g}})
+		}
+	}
+	return fmt.Errorf("no alert %q in the %s rules", o.alert, o.pack)
+}
+
+// indexed keeps the alerts, and of the recording rules those that are needed.
+func indexed(list []map[string]any, keep map[int]bool) (out []map[string]any) {
+	for n, r := range list {
+		if r["alert"] != nil || keep[n] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func writeYAML(to io.Writer, v any) error {
+	enc := yaml.NewEncoder(to)
+	enc.SetIndent(2)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	return enc.Close()
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+)
+
+func addWait(app *kingpin.Application) (string, func(streams) error) {
+	cmd := app.Command("wait", "Watch the alerts of a running sidecar for a time: exit 1 with the alert's text as soon as one fires, 0 when none does. A gate for pipelines.")
+	w := &wait{}
+	cmd.Flag("for", "How long to watch.").Default("60s").DurationVar(&w.span)
+	cmd.Flag("fail-on", "The least severity that counts: info, warning or critical.").Default("critical").EnumVar(&w.least, "info", "warning", "critical")
+	cmd.Flag("target", "Only alerts of this target, and those of none.").StringVar(&w.target)
+	cmd.Flag("url", "Where the sidecar (or a Prometheus with its rules) answers.").Default("http://localhost" + DefaultPort).StringVar(&w.url)
+	return cmd.FullCommand(), w.run
+}
+
+// wait is what `sidecar wait` was told.
+type wait struct {
+	span               time.Duration
+	least, target, url string
+}
+
+// unreachable is how long the sidecar may not answer. It may just be starting.
+const unreachable = 10 * time.Second
+
+var severities = map[string]int{"info": 1, "warning": 2, "critical": 3}
+
+// firing is one alert that fires, as Prometheus' API tells it.
+type firing struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	State       string            `json:"state"`
+}
+
+func (w *wait) run(s streams) error {
+	client := &http.Client{Timeout: 5 * time.Second}
+	began := time.Now()
+	answered := began
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		alerts, err := w.ask(client)
+		switch {
+		case err == nil:
+			answered = time.Now()
+			if bad := w.choose(alerts); len(bad) > 0 {
+				for _, a := range bad {
+					fmt.Fprintf(s.out, "%s (%s): %s\n", a.Labels["alertname"], a.Labels["severity"], a.Annotations["summary"])
+					for _, key := range []string{"description", "next"} {
+						if text := a.Annotations[key]; text != "" {
+							fmt.Fprintf(s.out, "  %s\n", text)
+						}
+					}
+				}
+				return fmt.Errorf("%d alerts fire after %v", len(bad), time.Since(began).Truncate(time.Second))
+			}
+		case errors.Is(err, errNoEngine) || time.Since(answered) > unreachable:
+			return err
+		}
+		if time.Since(began) >= w.span {
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(s.out, "no alert of severity %s or above in %v\n", w.least, w.span)
+			return nil
+		}
+		<-ticker.C
+	}
+}
+
+var errNoEngine = errors.New("its engine is off")
+
+// ask reads the alerts that are pending or fire.
+func (w *wait) ask(client *http.Client) ([]firing, error) {
+	r, err := client.Get(strings.TrimRight(w.url, "/") + "/api/v1/alerts")
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	if r.StatusCode == http.StatusNotFound {
+		return nil, fmt.Errorf("%s: %w", w.url, errNoEngine)
+	}
+	var answer struct {
+		Data struct{ Alerts []firing }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", w.url, r.Status, err)
+	}
+	return answer.Data.Alerts, nil
+}
+
+func (w *wait) choose(alerts []firing) (out []firing) {
+	for _, a := range alerts {
+		t := a.Labels["target"]
+		if a.State == "firing" && severities[a.Labels["severity"]] >= severities[w.least] && (w.target == "" || t == "" || t == w.target) {
+			out = append(out, a)
+		}
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package collectors
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A stub keeps what is pushed to it as JSON.
+type stub struct {
+	mu     sync.Mutex
+	status int
+	lines  []string // stream labels that matter, and the line
+}
+
+func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status == 0 {
+		var push struct {
+			Streams []struct {
+				Stream map[string]string
+				Values [][]json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(body, &push); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		for _, st := range push.Streams {
+			for _, v := range st.Values {
+				var text string
+				json.Unmarshal(v[1], &text)
+				s.lines = append(s.lines, st.Stream["target"]+" "+st.Stream["source"]+" "+st.Stream["level"]+" "+st.Stream["event"]+" "+text)
+			}
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	w.WriteHeader(s.status)
+}
+
+func (s *stub) count(prefix, suffix string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.lines {
+		if strings.HasPrefix(line, prefix) && strings.HasSuffix(line, suffix) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestChosenLinesGoToLoki: the words of a storm, a failed request and nothing
+// else, with figures that add up.
+func TestChosenLinesGoToLoki(t *testing.T) {
+	s := &stub{}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	m := newMachine(t)
+	m.cfg.Loki.URL, m.cfg.Loki.Encoding, m.cfg.Loki.BatchWait = srv.URL+"/loki/api/v1/push", "json", 10*time.Millisecond
+	// The lines are of one fixed day; how old they are does not matter here.
+	m.cfg.Loki.MaxAge = 3650 * 24 * time.Hour
+	r := m.run()
+	r.until(answers, 0)
+	const storm = 500
+	for i := range storm {
+		m.append("catalina.out", rejection(i))
+		m.append("access.log", answer(i))
+	}
+	m.append("access.log", strings.Replace(answer(1), " 200 ", " 503 ", 1))
+	r.until(rejections, storm)
+	r.until(`ship_selected_lines_total`, storm+1)
+	r.until(`ship_queued_lines{where="memory"}`, 0)
+	sum := func() float64 {
+		total := 0.0
+		for series, v := range values(r.text()) {
+			for _, name := range []string{"ship_shipped_", "ship_suppressed_", "ship_dropped_", "ship_queued_lines"} {
+				if strings.HasPrefix(series, name) {
+					total += v
+				}
+			}
+		}
+		return total
+	}
+	if have := sum(); have != storm+1 {
+		t.Errorf("shipped + suppressed + dropped + queued = %v, selected %d", have, storm+1)
+	}
+	shipped, _ := r.value(`ship_shipped_lines_total`)
+	rejected := s.count("tomcat-8080 applog WARN executor_rejected 30-Nov-2026", "StandardThreadExecutor.java:172)")
+	if rejected == 0 || rejected+1 != int(shipped) {
+		t.Errorf("%d rejections landed, shipped %v", rejected, shipped)
+	}
+	if n := s.count("tomcat-8080 accesslog ERROR request_failed 127.0.0.1", ""); n != 1 {
+		t.Errorf("%d failed requests landed", n)
+	}
+}
+
+// TestDeadLokiHurtsNobody: the figures of the server come as without it, the
+// sidecar stops within its bound, and the next one sends what was kept.
+func TestDeadLokiHurtsNobody(t *testing.T) {
+	s := &stub{status: 503}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	m := newMachine(t)
+	m.cfg.Loki.URL, m.cfg.Loki.Encoding, m.cfg.Loki.BatchWait = srv.URL+"/loki/api/v1/push", "json", 10*time.Millisecond
+	m.cfg.Loki.MaxAge = 3650 * 24 * time.Hour
+	r := m.run()
+	r.until(answers, 0)
+	for i := range 100 {
+		m.append("catalina.out", rejection(i))
+	}
+	r.until(rejections, 100)
+	r.until(`ship_selected_lines_total`, 100)
+	r.close()
+	s.mu.Lock()
+	s.status = 0
+	s.mu.Unlock()
+	r = m.run()
+	r.until(`ship_selected_lines_total`, 100)
+	r.until(`ship_queued_lines{where="spool"}`, 0)
+	r.until(`ship_queued_lines{where="memory"}`, 0)
+	if s.count("tomcat-8080 applog WARN executor_rejected", "") == 0 {
+		t.Error("nothing of what was kept landed")
+	}
+	r.until(rejections, 100)
+}
