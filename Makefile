@@ -3,7 +3,7 @@
 
 GO ?= go
 
-.PHONY: build test demo bench generate vet setup
+.PHONY: build test demo bench bench-gclog bench-accesslog bench-applog generate vet setup
 
 build:
 	$(GO) build -o sidecar ./cmd/sidecar
@@ -14,18 +14,54 @@ demo: need-go
 	@$(GO) run ./internal/lab/demo
 
 # All tests, those with real servers included. `go test -short ./...` leaves
-# these out.
+# these out. On two cores it is the real servers that take the time, and where
+# several packages start theirs at once, each waits for all the others: so what
+# needs none runs first, side by side, and the rest one package after the other.
 test: setup
-	$(GO) test -timeout 30m ./...
+	$(GO) test -short -timeout 10m ./...
+	$(GO) test -p 1 -timeout 25m $(REAL)
+
+# REAL are the packages whose tests start servers, JVMs or other programs: those
+# that leave tests out with -short.
+REAL = $(shell grep -rl --include='*_test.go' 'testing\.Short()' . | xargs -n1 dirname | sort -u)
 
 setup: need-go
 	@$(GO) run ./internal/lab/setup
 
-# Benchmarks with their allocations. Bars are ratios, since machines differ.
+# Benchmarks with their allocations, then whole programs beside their peers in
+# one run, on short files. Bars are ratios, since machines differ. The full sizes:
+#
+#   make bench-gclog MB=200
+#   make bench-accesslog LINES_N=2000000 ROUNDS=5
+#   make bench-applog SIZE=2000000000 PART=100000000 ROUNDS=3
+#
+# Each is stopped after BENCH_LIMIT seconds. A bar that does not hold is told, and
+# the rest goes on.
+BENCH_LIMIT ?= 900
+
 bench: need-go
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+	-@$(MAKE) --no-print-directory bench-gclog
+	-@$(MAKE) --no-print-directory bench-accesslog
+	-@$(MAKE) --no-print-directory bench-applog
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./...
 	$(GO) run ./internal/follow/bench
 	$(GO) run ./collectors/process/bench
+
+bench-gclog: export MB ?= 30
+bench-gclog: need-go
+	timeout $(BENCH_LIMIT) collectors/gclog/bench/compare.sh
+
+bench-accesslog: export LINES_N ?= 300000
+bench-accesslog: export ROUNDS ?= 3
+bench-accesslog: export SLOW ?= 1
+bench-accesslog: need-go
+	timeout $(BENCH_LIMIT) collectors/accesslog/bench/run.sh
+
+bench-applog: export SIZE ?= 300000000
+bench-applog: export PART ?= 20000000
+bench-applog: export ROUNDS ?= 3
+bench-applog: need-go
+	timeout $(BENCH_LIMIT) collectors/applog/bench/run.sh
 
 generate: need-go
 	$(GO) generate ./...

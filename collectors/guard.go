@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -51,9 +52,19 @@ func (g *guard) Gap() {
 	g.st.observer.Gap()
 }
 
-func (g *blockGuard) ObserveBlock(block []byte) (open bool) {
+// ObserveBlock takes the whole block where the observer failed in it: nobody
+// knows how far it had come, and no line is to be counted twice.
+func (g *blockGuard) ObserveBlock(block []byte) (taken, lines int, open bool) {
+	whole := false
+	defer func() {
+		if !whole {
+			taken, lines, open = len(block), bytes.Count(block, []byte{'\n'}), false
+		}
+	}()
 	defer g.survive("a block of %d bytes", len(block))
-	return g.blocks.ObserveBlock(block)
+	taken, lines, open = g.blocks.ObserveBlock(block)
+	whole = true
+	return taken, lines, open
 }
 
 func (g *guard) survive(what string, n int) {

@@ -41,7 +41,7 @@ func shared(t testing.TB, parts ...string) string {
 // ends near every n bytes.
 func feed(o interface {
 	Observe([]byte) bool
-	ObserveBlock([]byte) bool
+	ObserveBlock([]byte) (int, int, bool)
 }, text []byte, block int) {
 	if block == 0 {
 		for len(text) > 0 {
@@ -61,7 +61,14 @@ func feed(o interface {
 			}
 		}
 		buf = append(buf[:0], text[:i+1]...)
-		o.ObserveBlock(buf)
+		for rest := buf; len(rest) > 0; {
+			n, _, _ := o.ObserveBlock(rest)
+			if rest = rest[n:]; len(rest) > 0 { // a line that begins with a NUL
+				line, more, _ := bytes.Cut(rest, []byte("\n"))
+				o.Observe(line)
+				rest = more
+			}
+		}
 		for k := range buf {
 			buf[k] = '!'
 		}

@@ -62,16 +62,17 @@ func (b *bodies) put(k *kin, text []byte, lines uint64, indent int, root *except
 
 // ObserveBlock is Observe for many lines at once: whole lines, each with its
 // end, none longer than the follower's limit. The block is the callee's until it
-// returns. The result is what Observe says of the last line. Cutting the text
-// into blocks in whatever way changes no figure.
-func (o *Observer) ObserveBlock(block []byte) (open bool) {
+// returns. It stops in front of a line that begins with a NUL, which is a hole in
+// the file, and says how many bytes and lines it took; open is what Observe says
+// of the last line. Cutting the text into blocks in whatever way changes no figure.
+func (o *Observer) ObserveBlock(block []byte) (taken, count int, open bool) {
 	var lines uint64
 	all := block
 	at, prev := 0, 0              // where the line begins, and the one before it
 	learn := -1                   // where the body began that is being learnt
 	var learnt uint64             // lines at that point
 	var rawThen, tellsThen uint64 // raw lines and events at that point
-	for at < len(all) {
+	for at < len(all) && all[at] != 0 {
 		i := bytes.IndexByte(all[at:], '\n')
 		if i < 0 {
 			i = len(all) - at
@@ -125,6 +126,6 @@ func (o *Observer) ObserveBlock(block []byte) (open bool) {
 		learn, learnt, rawThen, tellsThen = at, lines, o.rawSeen, o.tells
 	}
 	o.lines.Add(float64(lines))
-	o.bytes.Add(float64(len(all)))
-	return o.open()
+	o.bytes.Add(float64(at))
+	return at, int(lines), o.open()
 }

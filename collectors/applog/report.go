@@ -28,7 +28,9 @@ func NewReport(cfg Config) *Report {
 func (r *Report) Observe(line []byte) bool { return r.o.Observe(line) }
 
 // ObserveBlock takes whole lines with their ends: see Observer.ObserveBlock.
-func (r *Report) ObserveBlock(block []byte) bool { return r.o.ObserveBlock(block) }
+func (r *Report) ObserveBlock(block []byte) (taken, lines int, open bool) {
+	return r.o.ObserveBlock(block)
+}
 
 // Idle and Gap are the observer's.
 func (r *Report) Idle(now time.Time) { r.o.Idle(now) }

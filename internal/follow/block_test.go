@@ -15,17 +15,19 @@ type blockRecorder struct {
 	blocks int
 }
 
-func (r *blockRecorder) ObserveBlock(b []byte) bool {
+func (r *blockRecorder) ObserveBlock(b []byte) (taken, lines int, open bool) {
 	r.blocks++
-	for len(b) > 0 {
+	all := len(b)
+	for len(b) > 0 && b[0] != 0 {
 		line, rest, ok := bytes.Cut(b, []byte{'\n'})
 		if !ok {
 			panic("a block that does not end with a line")
 		}
 		r.Observe(bytes.TrimSuffix(line, []byte{'\r'}))
 		b = rest
+		lines++
 	}
-	return r.open
+	return all - len(b), lines, r.open
 }
 
 // TestBlocksAndLinesAreTheSame: whoever takes blocks sees the same lines and

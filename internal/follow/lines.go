@@ -43,7 +43,7 @@ func newSplitter(h Handler, ledger *Ledger, longest int) splitter {
 }
 
 // whole hands over the whole lines in b[pos:] as blocks, as far as nothing in
-// them needs a closer look: no decoding, no line that may be too long, no NUL.
+// them needs a closer look: no decoding, no line that may be too long, no hole.
 // It returns where it got to; b[:from] is known to hold no line end.
 func (s *splitter) whole(st *lineState, b []byte, pos, from int) int {
 	if s.blocks == nil || st.Enc != plain {
@@ -56,15 +56,17 @@ func (s *splitter) whole(st *lineState, b []byte, pos, from int) int {
 			return pos
 		}
 		lines := piece[:from-pos+last+1]
-		if bytes.IndexByte(lines, 0) >= 0 {
-			return pos
-		}
-		s.open = s.blocks.ObserveBlock(lines)
-		s.ledger.Lines += int64(bytes.Count(lines, []byte{'\n'}))
-		s.ledger.Read += int64(len(lines))
-		st.Holed = false
-		pos += len(lines)
+		taken, n, open := s.blocks.ObserveBlock(lines)
+		s.ledger.Lines += int64(n)
+		s.ledger.Read += int64(taken)
+		pos += taken
 		from = pos
+		if taken > 0 {
+			s.open, st.Holed = open, false
+		}
+		if taken < len(lines) {
+			return pos // a hole
+		}
 	}
 }
 

@@ -76,8 +76,15 @@ func withoutDuration(a AccessLog, v tomcatVersion) string {
 	case "json":
 		return fmt.Sprintf("the access log %s has no duration: add %%D to the pattern of its valve", a.Name)
 	}
-	return fmt.Sprintf("the access log %s has no duration: put pattern=\"%s\" on its valve in server.xml", a.Name,
-		strings.ReplaceAll(a.Pattern, `"`, "&quot;")+" %D %I")
+	// Duration, time to first byte (from Tomcat 7 on), and the thread, which tells
+	// the pool.
+	pattern := strings.ReplaceAll(a.Pattern, `"`, "&quot;")
+	for _, code := range []string{"%D", "%F", "%I"} {
+		if !strings.Contains(pattern, code) && !(code == "%F" && v.major > 0 && v.major < 7) {
+			pattern += " " + code
+		}
+	}
+	return fmt.Sprintf("the access log %s has no duration: put pattern=\"%s\" on its valve in server.xml", a.Name, pattern)
 }
 
 // maskAll masks secrets in everything that came from settings.

@@ -79,7 +79,7 @@ func TestFindingsGiveThePattern(t *testing.T) {
 	m.add(tomcat(10, 5, "/srv/a"))
 	m.put(m.root, "/srv/a/conf/server.xml", strings.Replace(smallServerXML, `executor="p"`, `executor="p" protocol="org.apache.coyote.http11.Http11Nio2Protocol"`, 1))
 	x := one(t, m.scan())
-	if d := finding(x, "access_log_without_duration"); !strings.Contains(d, `pattern="%h %l %u %t &quot;%r&quot; %s %b %D %I"`) {
+	if d := finding(x, "access_log_without_duration"); !strings.Contains(d, `pattern="%h %l %u %t &quot;%r&quot; %s %b %D %F %I"`) {
 		t.Error(d)
 	}
 	for _, id := range []string{"nio2_bounded_executor", "access_log_buffered"} {

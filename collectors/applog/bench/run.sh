@@ -6,7 +6,7 @@
 #   collectors/applog/bench/run.sh            2 GB, 3 rounds, mtail on the first 100 MB
 #   SIZE=200000000 ROUNDS=1 .../run.sh        a quick look
 #   LIVE=10 .../run.sh                        also 10 s of 300 MB/s, written to memory
-#   READER="sidecar replay --metrics" …       another reader than the small one here
+#   READER="sidecar replay --json" …          the same with another command
 #
 # The file, the reader and Debian's mtail go to $SIDECAR_CACHE, never into the
 # checkout. Ratios are to be trusted, seconds are this machine's.
@@ -24,8 +24,8 @@ gen=$root/../shared/bench/gen
 file=$cache/storm-$size.log
 [ -s "$file" ] || "$cache/gen" storm -bytes "$size" -seed 1 -o "$file" -truth "$cache/storm-$size.json"
 head -c "$part" "$file" | sed '$d' > "$cache/part.log" # whole lines
-(cd "$root" && go build -o "$cache/replay" ./collectors/applog/bench/replay)
-reader=${READER:-$cache/replay -json}
+(cd "$root" && go build -o "$cache/replay" ./collectors/applog/bench/replay && go build -o "$cache/sidecar" ./cmd/sidecar)
+reader=${READER:-$cache/sidecar replay --metrics --kind applog}
 
 # Debian's mtail, unpacked beside the file.
 mtail=$(command -v mtail || true)
@@ -65,10 +65,15 @@ for _ in $(seq "$rounds"); do
   run reader $reader "$file"
   run lines "$cache/replay" -lines -json "$file"
 done
+# The same counting as JSON, for the truth, and the reader's memory.
+run exact "$cache/replay" -json "$file"
+# shellcheck disable=SC2086
+peak=$(python3 -c 'import resource,subprocess,sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' $reader "$file")
 [ -z "$mtail" ] || run mtail "$mtail" --one_shot --one_shot_format=prometheus --progs "$cache/storm.mtail" --logs "$cache/part.log" --log_dir "$cache"
 
 bytes=$(stat -c %s "$file")
-peak=$(sed -n 's/^peak memory: \([0-9]*\) kB.*/\1/p' "$cache/lines.err" | tail -1)
 partbytes=$(stat -c %s "$cache/part.log")
 # Medians, per GB.
 median() { sort -g | awk '{a[NR]=$1} END {print a[int((NR+1)/2)]}'; }
@@ -78,8 +83,8 @@ row() { awk -v n="$1" -v u="$2" -v t="$3" -v b="$4" -v base="$5" 'BEGIN {printf 
 base=$(awk -v t="$(total reader)" -v b="$bytes" 'BEGIN {print t/b}')
 echo
 printf '%-34s %8s %8s %10s\n' "$((bytes/1000000)) MB, CPU s/GB, median of $rounds" user total "to reader"
-row "reader (all of it, exact)" "$(user reader)" "$(total reader)" "$bytes" "$base"
-row "reader, line by line" "$(user lines)" "$(total lines)" "$bytes" "$base"
+row "sidecar replay --metrics" "$(user reader)" "$(total reader)" "$bytes" "$base"
+row "the room alone, line by line" "$(user lines)" "$(total lines)" "$bytes" "$base"
 row "grep -a -c, one substring" "$(user grep)" "$(total grep)" "$bytes" "$base"
 row "cat" "$(user cat)" "$(total cat)" "$bytes" "$base"
 [ -z "$mtail" ] || row "mtail, one substring, $((partbytes/1000000)) MB" "$(user mtail)" "$(total mtail)" "$partbytes" "$base"
@@ -93,7 +98,7 @@ bar "CPU to grep's" "$(per "$(total reader)" "$(total grep)")" 1
 [ -z "$peak" ] || bar "peak memory, MB" "$(per "$peak" 1000)" 40
 
 # Exact, against the generator's truth and grep.
-python3 - "$cache/storm-$size.json" "$cache/reader.out" "$(cat "$cache/grep.out")" <<'P' || bad=1
+python3 - "$cache/storm-$size.json" "$cache/exact.out" "$(cat "$cache/grep.out")" <<'P' || bad=1
 import json, sys
 t, r, grep = json.load(open(sys.argv[1])), json.load(open(sys.argv[2])), int(sys.argv[3])
 ok = True

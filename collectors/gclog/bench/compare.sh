@@ -2,7 +2,8 @@
 # Compares the processor time of this room with that of GCViewer's summary, and
 # of wc -l as the limit, over the same long logs in one run.
 #
-#   collectors/gclog/bench/compare.sh LOG...      short logs to make long ones of
+#   collectors/gclog/bench/compare.sh [LOG...]    short logs to make long ones of;
+#                                                 without any, some of ../shared
 #
 # MB sets the size (100), GCVIEWER_CP a class path with GCViewer and what it
 # needs; without it and without Maven, GCViewer is left out. Everything stays in
@@ -10,6 +11,12 @@
 set -eu
 MB=${MB:-100}
 here=$(cd "$(dirname "$0")" && pwd)
+if [ $# -eq 0 ]; then
+	corpus=$here/../../../../shared/corpus/gclog
+	[ -d "$corpus" ] || { echo "no ../shared/corpus/gclog: name the logs"; exit 0; }
+	set -- "$corpus/own/jdk17-g1-default-decorations.log" "$corpus/own/jdk25-zgc-generational-stalls.log" "$corpus/own/jdk25-g1-gcdebug.log" \
+		"$corpus/jdk8-g1-details-dates-metadata.log" "$corpus/jdk6-cms-details-concurrent-mode-failure.log" "$corpus/jdk8-parallel-details.log"
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 (cd "$here" && go build -o "$work/bench" .)

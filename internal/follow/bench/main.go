@@ -42,10 +42,11 @@ func (c *counter) Gap()                     {}
 // blocks counts lines as the application log's room takes them in a storm.
 type blocks struct{ counter }
 
-func (c *blocks) ObserveBlock(b []byte) bool {
-	c.lines += int64(bytes.Count(b, []byte{'\n'}))
+func (c *blocks) ObserveBlock(b []byte) (taken, lines int, open bool) {
+	lines = bytes.Count(b, []byte{'\n'})
+	c.lines += int64(lines)
 	c.bytes += int64(len(b))
-	return false
+	return len(b), lines, false
 }
 
 func main() {
