@@ -12,6 +12,8 @@ import (
 	"github.com/jvm-sidecar/sidecar/collectors"
 	"github.com/jvm-sidecar/sidecar/dashboards"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/ship"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -19,6 +21,7 @@ import (
 type panelQuery struct {
 	board, panel, ref, expr string
 	instant                 bool
+	loki                    bool // it is LogQL
 }
 
 func (q panelQuery) String() string { return q.board + ", " + q.panel + " " + q.ref }
@@ -31,9 +34,20 @@ func (q panelQuery) filled(vars ...string) string {
 	return strings.NewReplacer(vars...).Replace(q.expr)
 }
 
-// panelQueries are all queries of all dashboards: the panels' and those of the
-// annotations.
-func panelQueries(t *testing.T) (all []panelQuery) {
+// panelQueries are all queries of all dashboards that Prometheus answers: the
+// panels' and those of the annotations.
+func panelQueries(t *testing.T) []panelQuery {
+	t.Helper()
+	return slices.DeleteFunc(boardQueries(t), func(q panelQuery) bool { return q.loki })
+}
+
+// lineQueries are those that Loki answers: the panels' and those of the variables.
+func lineQueries(t *testing.T) []panelQuery {
+	t.Helper()
+	return slices.DeleteFunc(boardQueries(t), func(q panelQuery) bool { return !q.loki })
+}
+
+func boardQueries(t *testing.T) (all []panelQuery) {
 	t.Helper()
 	files, err := fs.Glob(dashboards.Files, "*.json")
 	if err != nil || len(files) < 6 {
@@ -44,17 +58,27 @@ func panelQueries(t *testing.T) (all []panelQuery) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		type source struct{ Type string }
 		var d struct {
 			Title  string
 			Panels []struct {
 				Title, Type string
+				Datasource  source
 				Targets     []struct {
 					RefID, Expr string
 					Instant     bool
+					Datasource  source
 				}
 			}
 			Annotations struct {
 				List []struct{ Name, Expr string }
+			}
+			Templating struct {
+				List []struct {
+					Name       string
+					Query      json.RawMessage
+					Datasource source
+				}
 			}
 		}
 		if err := json.Unmarshal(text, &d); err != nil {
@@ -65,14 +89,28 @@ func panelQueries(t *testing.T) (all []panelQuery) {
 				t.Errorf("%s: %q asks for nothing", file, p.Title)
 			}
 			for _, q := range p.Targets {
-				all = append(all, panelQuery{d.Title, p.Title, q.RefID, q.Expr, q.Instant})
+				if q.Datasource != p.Datasource {
+					t.Errorf("%s: %q asks %s on a panel of %s", file, p.Title, q.Datasource.Type, p.Datasource.Type)
+				}
+				all = append(all, panelQuery{d.Title, p.Title, q.RefID, q.Expr, q.Instant, q.Datasource.Type == "loki"})
 			}
 		}
 		for _, a := range d.Annotations.List {
-			q := panelQuery{everyBoard, "annotation", a.Name, a.Expr, false}
+			q := panelQuery{everyBoard, "annotation", a.Name, a.Expr, false, false}
 			if !slices.Contains(all, q) {
 				all = append(all, q)
 			}
+		}
+		for _, v := range d.Templating.List {
+			if v.Datasource.Type != "loki" {
+				continue
+			}
+			var q struct{ Stream, Label string }
+			if err := json.Unmarshal(v.Query, &q); err != nil {
+				t.Fatalf("%s: %s: %v", file, v.Name, err)
+			}
+			// Which values a label has is a question like that for the sum by it.
+			all = append(all, panelQuery{d.Title, "variable", v.Name, fmt.Sprintf("sum by (%s) (%s)", q.Label, q.Stream), false, true})
 		}
 	}
 	return all
@@ -163,6 +201,76 @@ func notOurs(families map[string]*metric.Family, q panelQuery) (why string) {
 		for _, l := range named {
 			if why == "" && !slices.Contains(labels, l) {
 				why = fmt.Sprintf("no metric in it has a label %s", l)
+			}
+		}
+		return nil
+	})
+	return why
+}
+
+// TestLinePanelsNameOnlyOurLabels: a stream is found by the labels that the
+// shipper sends. What is structured metadata, such as thread or file, selects
+// nothing there.
+func TestLinePanelsNameOnlyOurLabels(t *testing.T) {
+	queries := lineQueries(t)
+	for _, q := range queries {
+		if why := notSent(q); why != "" {
+			t.Errorf("%v: %s in %s", q, why, q.expr)
+		}
+	}
+	// Three variables and three panels at least.
+	if len(queries) < 7 {
+		t.Errorf("only %d queries go to Loki", len(queries))
+	}
+	for expr, want := range map[string]string{
+		`{target="x"`: "parse error",
+		`sum by (thread) (count_over_time({target="x"}[1m]))`: "thread",
+		`{target="x",file="catalina.out"}`:                    "file",
+		`{target="x",instance="$instance"}`:                   "instance",
+		`{event="x"}`:                                         "server",
+		`{target=~".*x"}`:                                     "server",
+		`target_up{target="x"}`:                               "target_up",
+		`sum by (event) (count_over_time({target="$target",event!=""}[$__interval]))`: "",
+		`{target="$target",level=~"$level"}`:                                          "",
+	} {
+		why := notSent(panelQuery{expr: expr})
+		if (why == "") != (want == "") || !strings.Contains(why, want) {
+			t.Errorf("%s: %q, want something about %q", expr, why, want)
+		}
+	}
+}
+
+// notSent says what a query names that the shipper does not send. LogQL's stream
+// selectors, ranges and sums are written as PromQL's are; a query with a
+// pipeline would need more than its parser.
+func notSent(q panelQuery) (why string) {
+	expr, err := parser.ParseExpr(q.filled("$__interval", "15s", "$target", "tomcat-8080", "$host", ".*", "$level", ".*", "$event", "(a|b)"))
+	if err != nil {
+		return "parse error: " + err.Error()
+	}
+	check := func(label string) {
+		if why == "" && !slices.Contains(ship.Labels, label) {
+			why = "no line is sent with a label " + label
+		}
+	}
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		switch n := node.(type) {
+		case *parser.AggregateExpr:
+			for _, l := range n.Grouping {
+				check(l)
+			}
+		case *parser.VectorSelector:
+			if n.Name != "" {
+				why = "a stream has no name: " + n.Name
+				return nil
+			}
+			one := false
+			for _, m := range n.LabelMatchers {
+				check(m.Name)
+				one = one || m.Name == "target" && m.Type == labels.MatchEqual
+			}
+			if why == "" && !one {
+				why = "it is not of one server"
 			}
 		}
 		return nil

@@ -26,8 +26,23 @@ type row struct {
 
 func (b board) uid() string { return "sidecar-" + b.name }
 
-// source is the data source that the viewer chose.
-var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
+// The Prometheus and the Loki that the viewer chose.
+var (
+	source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
+	loki   = common.DataSourceRef{Type: cog.ToPtr("loki"), Uid: cog.ToPtr("${loki}")}
+)
+
+// asksLoki says whether any panel of a board shows lines.
+func (b board) asksLoki() bool {
+	for _, r := range b.rows {
+		for _, p := range r.panels {
+			if p.loki {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 func (b board) build() (dashboard.Dashboard, error) {
 	d := dashboard.NewDashboardBuilder(b.title).
@@ -40,6 +55,13 @@ func (b board) build() (dashboard.Dashboard, error) {
 		Editable()
 	for _, v := range variables() {
 		d.WithVariable(v)
+	}
+	// Elsewhere they would be three choices without an effect, and errors where
+	// there is no Loki.
+	if b.asksLoki() {
+		for _, v := range lokiVariables() {
+			d.WithVariable(v)
+		}
 	}
 	for _, a := range annotations() {
 		d.Annotation(a)
@@ -119,6 +141,34 @@ func variables() []cog.Builder[dashboard.VariableModel] {
 		values("job", "Job", `label_values(sidecar_build_info, job)`),
 		values("instance", "Sidecar", `label_values(sidecar_build_info{job="$job"}, instance)`),
 		values("target", "Server", `label_values(target_up{job="$job",instance="$instance"}, target)`),
+	}
+}
+
+// lokiVariables choose among the lines of the server. All of them is the regular
+// expression .*, since a line without an event or a level has no such label, and
+// a list of the known values would leave it out.
+func lokiVariables() []cog.Builder[dashboard.VariableModel] {
+	values := func(name, label string) cog.Builder[dashboard.VariableModel] {
+		return dashboard.NewQueryVariableBuilder(name).
+			Label(label).
+			Datasource(loki).
+			// Type 1 asks for a label's values.
+			Query(dashboard.StringOrMap{Map: map[string]any{"type": 1, "label": name, "stream": `{target="$target"}`, "refId": "LokiVariableQueryEditor-VariableQuery"}}).
+			Refresh(dashboard.VariableRefreshOnTimeRangeChanged).
+			Sort(dashboard.VariableSortNaturalAsc).
+			Multi(true).IncludeAll(true).AllValue(".*").
+			Current(dashboard.VariableOption{
+				Text:  dashboard.StringOrArrayOfString{ArrayOfString: []string{"All"}},
+				Value: dashboard.StringOrArrayOfString{ArrayOfString: []string{"$__all"}},
+			})
+	}
+	return []cog.Builder[dashboard.VariableModel]{
+		dashboard.NewDatasourceVariableBuilder("loki").Label("Loki").Type("loki"),
+		// Prometheus knows a sidecar by its instance and Loki by its host: of two
+		// hosts with a server of the same name, the viewer says which.
+		values("host", "Host of lines"),
+		values("level", "Level of lines"),
+		values("event", "Event of lines"),
 	}
 }
 

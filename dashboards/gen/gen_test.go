@@ -85,17 +85,20 @@ func TestPanels(t *testing.T) {
 					t.Errorf("%s: %q is asked twice", b.name, p.title)
 				}
 				titles[p.title] = true
-				if p.unit == "" && p.kind != rows {
+				if p.unit == "" && p.kind != rows && p.kind != texts {
 					t.Errorf("%s: %q has no unit", b.name, p.title)
 				}
 				if p.kind == states && p.words == nil {
 					t.Errorf("%s: %q has no words for its states", b.name, p.title)
 				}
+				if p.kind == texts && !p.loki {
+					t.Errorf("%s: %q wants lines from Prometheus", b.name, p.title)
+				}
 				if p.more != "" && !names[p.more] {
 					t.Errorf("%s: %q leads to %s, which is no board", b.name, p.title, p.more)
 				}
 				for _, q := range p.queries {
-					if q.legend == "" && p.kind != rows && p.kind != number {
+					if q.legend == "" && p.kind != rows && p.kind != number && p.kind != texts {
 						t.Errorf("%s: %q has a query without a legend: %s", b.name, p.title, q.expr)
 					}
 				}

@@ -9,6 +9,8 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
+	logpanel "github.com/grafana/grafana-foundation-sdk/go/logs"
+	lokiquery "github.com/grafana/grafana-foundation-sdk/go/loki"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 	"github.com/grafana/grafana-foundation-sdk/go/stat"
 	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
@@ -26,6 +28,8 @@ const (
 	heat        // a histogram over time
 	states      // bands, a colour each state
 	rows        // a table of labels
+	bars        // upon each other: what comes now and then, and has no value between
+	texts       // lines of a log, the newest first
 )
 
 // A panel answers one question.
@@ -35,6 +39,7 @@ type panel struct {
 	next  string // what to do when the answer is bad
 	none  string // what it means that there is nothing to show
 
+	loki    bool // its queries are LogQL, and Loki answers them
 	kind    kind
 	unit    string // Grafana's id of a unit
 	w, h    uint32 // of 24 columns; rows of 30 pixels
@@ -51,7 +56,8 @@ type panel struct {
 
 // A query is PromQL with the selector of the chosen server left out: {} stands
 // for it, {,event="x"} for it and more, {own} and {own,...} for the sidecar's
-// own series, which have no target.
+// own series, which have no target. In LogQL {} stands for the lines of the
+// server from the chosen hosts, and there is no {own}.
 type query struct {
 	expr, legend string
 	right        string // a unit: draw on an axis at the right
@@ -73,6 +79,12 @@ const (
 )
 
 const ownLabels = `job="$job",instance="$instance"`
+
+// streams puts the chosen server into a query in LogQL.
+func streams(expr string) string {
+	const of = `target="$target",host=~"$host"`
+	return strings.NewReplacer("{}", "{"+of+"}", "{,", "{"+of+",").Replace(expr)
+}
 
 // selectors puts the chosen server into a query.
 func selectors(expr string) string {
@@ -136,6 +148,11 @@ func (p fixed) Build() (dashboard.Panel, error) {
 				"excludeByName": map[string]bool{"Time": true, "Value": true, "__name__": true, "job": true, "instance": true, "target": p.unit == ""},
 			}})
 		return shared(b, p).Build()
+	case texts:
+		b := logpanel.NewPanelBuilder().ShowTime(true).ShowLabels(false).ShowCommonLabels(false).
+			WrapLogMessage(true).PrettifyLogMessage(false).EnableLogDetails(true).
+			SortOrder(common.LogsSortOrderDescending).DedupStrategy(common.LogsDedupStrategyNone)
+		return shared(b, p).Build()
 	}
 	b := timeseries.NewPanelBuilder().
 		DrawStyle(common.GraphDrawStyleLine).LineWidth(1).FillOpacity(8).ShowPoints(common.VisibilityModeNever).
@@ -147,6 +164,11 @@ func (p fixed) Build() (dashboard.Panel, error) {
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
 	if p.max > 0 {
 		b.Max(p.max)
+	}
+	if p.kind == bars {
+		// A line would hide a value with nothing beside it.
+		b.DrawStyle(common.GraphDrawStyleBars).
+			Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A")).FillOpacity(80)
 	}
 	if p.kind == stacks {
 		b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A")).FillOpacity(40)
@@ -185,7 +207,7 @@ func letter(i int) string { return string(rune('A' + i)) }
 // shared sets what every kind of panel has.
 func shared[B maker[B]](b B, p fixed) B {
 	b.Id(p.id).Title(p.title).Description(p.what + "\n\n**Next:** " + p.next).
-		Datasource(source).Span(p.w).Height(p.h).NoValue(p.none).
+		Datasource(p.source()).Span(p.w).Height(p.h).NoValue(p.none).
 		Thresholds(p.thresholds())
 	if p.unit != "" {
 		b.Unit(p.unit)
@@ -204,6 +226,16 @@ func shared[B maker[B]](b B, p fixed) B {
 		})
 	}
 	for i, q := range p.queries {
+		if p.loki {
+			t := lokiquery.NewDataqueryBuilder().RefId(letter(i)).Expr(streams(q.expr)).Datasource(loki).QueryType("range")
+			if p.kind == texts {
+				t.MaxLines(500).Direction(lokiquery.LokiQueryDirectionBackward)
+			} else {
+				t.LegendFormat(q.legend)
+			}
+			b.WithTarget(t)
+			continue
+		}
 		t := prometheus.NewDataqueryBuilder().RefId(letter(i)).Expr(selectors(q.expr)).LegendFormat(q.legend).Datasource(source)
 		switch p.kind {
 		case rows:
@@ -216,6 +248,13 @@ func shared[B maker[B]](b B, p fixed) B {
 		b.WithTarget(t)
 	}
 	return b
+}
+
+func (p panel) source() common.DataSourceRef {
+	if p.loki {
+		return loki
+	}
+	return source
 }
 
 func (p panel) thresholds() cog.Builder[dashboard.ThresholdsConfig] {

@@ -132,8 +132,8 @@ func (c *Config) On() bool { return c.URL != "" }
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// ownLabels are the labels that the shipper sets itself.
-var ownLabels = []string{"target", "source", "level", "event", "host"}
+// Labels are the labels that the shipper sets itself: the dashboards select by them.
+var Labels = []string{"target", "source", "level", "event", "host"}
 
 // Check finds the mistakes, and tries the test lines.
 func (c *Config) Check() error {
@@ -159,7 +159,7 @@ func (c *Config) Check() error {
 		switch {
 		case !labelName.MatchString(name):
 			return fmt.Errorf("labels: %q is no label name", name)
-		case slices.Contains(ownLabels, name):
+		case slices.Contains(Labels, name):
 			return fmt.Errorf("labels: %s is set by the sidecar", name)
 		case c.Labels[name] == "" || len(c.Labels[name]) > 1024:
 			return fmt.Errorf("labels: the value of %s has to have 1 to 1024 bytes", name)
