@@ -502,3 +502,28 @@ func BenchmarkGate(b *testing.B) {
 		g.Pass()
 	}
 }
+
+// TestLabels: what a stream is found by is Labels, and no more than they: the
+// dashboards are checked against that list.
+func TestLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		s := newShipper(t, l, nil)
+		s.Tap("tomcat", "applog", "catalina.out").Offer(nil, &Entry{
+			At: time.Now().UnixNano(), Line: []byte("x"), Level: "WARN", Event: "too_many_open_files", Thread: "main", Trace: "4bf9"})
+		time.Sleep(30 * time.Second)
+		stop(s)
+		lines := l.lines()
+		if len(lines) != 1 {
+			t.Fatalf("%d entries stored, want 1", len(lines))
+		}
+		for _, name := range Labels {
+			if !strings.Contains(lines[0].labels, name+`="`) {
+				t.Errorf("no label %s in %s", name, lines[0].labels)
+			}
+		}
+		if n := strings.Count(lines[0].labels, `="`); n != len(Labels) {
+			t.Errorf("%d labels, want %d: %s", n, len(Labels), lines[0].labels)
+		}
+	})
+}
