@@ -57,7 +57,7 @@ bench-accesslog: export SLOW ?= 1
 bench-accesslog: need-go
 	timeout $(BENCH_LIMIT) collectors/accesslog/bench/run.sh
 
-bench-applog: export SIZE ?= 300000000
+bench-applog: export SIZE ?= 1000000000
 bench-applog: export PART ?= 20000000
 bench-applog: export ROUNDS ?= 3
 bench-applog: need-go
