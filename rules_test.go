@@ -79,7 +79,7 @@ func TestRulesNameOnlyTheCatalogue(t *testing.T) {
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d rule files: %v", len(files), err)
 	}
-	alerts := map[string]bool{}
+	alerts, twice := map[string]bool{}, map[string]bool{}
 	for _, file := range files {
 		data, err := fs.ReadFile(rules.Files, file)
 		if err != nil {
@@ -106,6 +106,11 @@ func TestRulesNameOnlyTheCatalogue(t *testing.T) {
 					continue
 				}
 				alerts[r.Alert] = true
+				if key := file + r.Alert + r.Labels["severity"]; twice[key] {
+					t.Errorf("%s: %s is there twice", file, r.Alert)
+				} else {
+					twice[key] = true
+				}
 				for _, key := range []string{"summary", "description", "next"} {
 					if r.Annotations[key] == "" {
 						t.Errorf("%s: %s has no %s", file, r.Alert, key)

@@ -43,6 +43,7 @@ func (g *guard) Observe(line []byte) (open bool) {
 
 func (g *guard) Idle(now time.Time) {
 	defer g.survive("idle", 0)
+	g.st.idles++
 	g.st.observer.Idle(now)
 }
 

@@ -275,3 +275,21 @@ func TestATargetCannotMakeUsReadWhatItMayNot(t *testing.T) {
 	}
 	r.until(answers, 1)
 }
+
+// TestWhatIdleCountsIsSaved: the root cause of a trace is counted when nothing
+// follows it for a while, without a line or a byte being read. A kill right
+// after must not take it back.
+func TestWhatIdleCountsIsSaved(t *testing.T) {
+	const root = `applog_exceptions_total{class="java.io.IOException",role="root",target="tomcat-8080"}`
+	m := newMachine(t)
+	r := m.run()
+	r.until(answers, 0)
+	m.append("catalina.out", "30-Nov-2026 12:00:00.000 SEVERE [main] com.example.A.run Failed\n\tjava.lang.IllegalStateException: x\n\t\tat com.example.A.run(A.java:1)\n\tCaused by: java.io.IOException: y\n\t\tat com.example.A.run(A.java:2)\n")
+	r.until(`applog_records_total{level="SEVERE",target="tomcat-8080"}`, 1)
+	r.until(root, 1)
+	r.die()
+	r = m.run()
+	if got, _ := r.value(root); got != 1 {
+		t.Errorf("the root cause was counted and published, and after a kill there are %v", got)
+	}
+}

@@ -42,8 +42,9 @@ type stream struct {
 	failure atomic.Pointer[failure]
 	bugs    atomic.Int64 // panics of the observer that were survived
 	saved   follow.Saved // the last saved state, and where the stream stood then
-	lines   int64
-	written int64
+	at      follow.Ledger
+	idles   int64 // calls of Idle, which closes entries and may count them
+	idlesAt int64
 	stop    context.CancelFunc
 	done    chan struct{}
 }
@@ -109,9 +110,16 @@ func (s *stream) state() (follow.Saved, error) {
 	return s.stateLocked()
 }
 
+// counted is the part of a ledger that only grows. Where it stands still, so
+// does the stream.
+func counted(l follow.Ledger) follow.Ledger {
+	return follow.Ledger{Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost,
+		Rotations: l.Rotations, Truncations: l.Truncations, Lines: l.Lines, Gaps: l.Gaps}
+}
+
 func (s *stream) stateLocked() (follow.Saved, error) {
 	l := s.follower.Ledger()
-	if s.saved.Position != nil && l.Lines == s.lines && l.Written == s.written && l.Lag == 0 {
+	if at := counted(l); s.saved.Position != nil && at == s.at && s.idles == s.idlesAt && l.Lag == 0 {
 		return s.saved, nil
 	}
 	position, err := s.follower.Save()
@@ -123,7 +131,7 @@ func (s *stream) stateLocked() (follow.Saved, error) {
 		return s.saved, err
 	}
 	s.saved = follow.Saved{Position: position, Observer: observer}
-	s.lines, s.written = l.Lines, l.Written
+	s.at, s.idlesAt = counted(l), s.idles
 	return s.saved, nil
 }
 
