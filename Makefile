@@ -51,7 +51,7 @@ bench-gclog: export MB ?= 30
 bench-gclog: need-go
 	timeout $(BENCH_LIMIT) collectors/gclog/bench/compare.sh
 
-bench-accesslog: export LINES_N ?= 300000
+bench-accesslog: export LINES_N ?= 1000000
 bench-accesslog: export ROUNDS ?= 3
 bench-accesslog: export SLOW ?= 1
 bench-accesslog: need-go
