@@ -51,13 +51,13 @@ bench-gclog: export MB ?= 30
 bench-gclog: need-go
 	timeout $(BENCH_LIMIT) collectors/gclog/bench/compare.sh
 
-bench-accesslog: export LINES_N ?= 300000
+bench-accesslog: export LINES_N ?= 1000000
 bench-accesslog: export ROUNDS ?= 3
 bench-accesslog: export SLOW ?= 1
 bench-accesslog: need-go
 	timeout $(BENCH_LIMIT) collectors/accesslog/bench/run.sh
 
-bench-applog: export SIZE ?= 300000000
+bench-applog: export SIZE ?= 1000000000
 bench-applog: export PART ?= 20000000
 bench-applog: export ROUNDS ?= 3
 bench-applog: need-go
