@@ -218,7 +218,7 @@ func TestLinePanelsNameOnlyOurLabels(t *testing.T) {
 			t.Errorf("%v: %s in %s", q, why, q.expr)
 		}
 	}
-	// Three variables and three panels at least.
+	// Three variables, and four queries of the panels.
 	if len(queries) < 7 {
 		t.Errorf("only %d queries go to Loki", len(queries))
 	}
