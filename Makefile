@@ -3,7 +3,7 @@
 
 GO ?= go
 
-.PHONY: build test demo bench bench-gclog bench-accesslog bench-applog generate vet setup
+.PHONY: build test test-deploy demo bench bench-gclog bench-accesslog bench-applog generate vet setup
 
 build:
 	$(GO) build -o sidecar ./cmd/sidecar
@@ -22,8 +22,15 @@ test: setup
 	$(GO) test -p 1 -timeout 25m $(REAL)
 
 # REAL are the packages whose tests start servers, JVMs or other programs: those
-# that leave tests out with -short.
-REAL = $(shell grep -rl --include='*_test.go' 'testing\.Short()' . | xargs -n1 dirname | sort -u)
+# that leave tests out with -short. deploy/check and deploy/package are modules of
+# their own, for the libraries they need: see test-deploy.
+REAL = $(shell grep -rl --include='*_test.go' --exclude-dir=check --exclude-dir=package 'testing\.Short()' . | xargs -n1 dirname | sort -u)
+
+# The manifests against the Kubernetes and operator types, and the package against
+# dpkg. -count=1, because the test cache does not see files outside of a module.
+test-deploy: need-go
+	cd deploy/check && $(GO) test -count=1 ./...
+	cd deploy/package && $(GO) test -count=1 ./...
 
 setup: need-go
 	@$(GO) run ./internal/lab/setup
