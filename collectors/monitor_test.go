@@ -293,3 +293,24 @@ func TestWhatIdleCountsIsSaved(t *testing.T) {
 		t.Errorf("the root cause was counted and published, and after a kill there are %v", got)
 	}
 }
+
+// TestPollersOutliveAScan: a scan that reads a server anew and finds it as it
+// was, or with one more log, does not make its pollers anew. They would lose
+// their last sample, and with it each share and rate of the next second.
+func TestPollersOutliveAScan(t *testing.T) {
+	m := newMachine(t)
+	r := m.run()
+	r.until(answers, 0)
+	before := r.servers["tomcat-8080"].watches
+	seen := r.servers["tomcat-8080"].target
+	m.link(fmt.Sprintf("%s/%d/fd/7", m.proc, pid), m.base+"/logs/extra.log")
+	m.put(m.base+"/logs/extra.log", "")
+	r.scan(r.ctx, time.Now().Add(10*time.Second))
+	if r.servers["tomcat-8080"].target == seen {
+		t.Fatal("the scan did not read the server anew, so this shows nothing")
+	}
+	after := r.servers["tomcat-8080"].watches
+	if len(before) == 0 || len(after) != len(before) || before[0] != after[0] {
+		t.Error("the pollers were made anew")
+	}
+}

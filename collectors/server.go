@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -130,9 +131,15 @@ func (m *Monitor) update(ctx context.Context, s *server) {
 	if old == s.target && len(s.watches) == len(pollers) {
 		return
 	}
+	m.updateStreams(ctx, s)
+	s.pair.join(s.streams)
+	if len(s.watches) == len(pollers) && reflect.DeepEqual(polled(old), polled(s.target)) {
+		return
+	}
 	// Another process, or other settings under a living one.
 	m.keepWatches(s)
 	s.closeWatches()
+	s.judged = time.Time{}
 	for _, p := range pollers {
 		w := p.make(m, s.target)
 		w.room = p.room
@@ -145,9 +152,17 @@ func (m *Monitor) update(ctx context.Context, s *server) {
 		}
 		s.watches = append(s.watches, w)
 	}
-	s.judged = time.Time{}
-	m.updateStreams(ctx, s)
-	s.pair.join(s.streams)
+}
+
+// polled is what pollers are made of. A scan that learns something else of the
+// same process (a port that listens now, one more log) leaves them alone: their
+// last sample is what the next share is worked out from.
+func polled(t *target.Target) any {
+	connectors := slices.Clone(t.Connectors)
+	for i := range connectors {
+		connectors[i].Listening = false
+	}
+	return []any{t.Process, t.Kind, t.Version, t.JDK, t.Base, t.HeapDump, t.PerfData, connectors, t.Executors, logDirs(t)}
 }
 
 // keepWatches saves the state of pollers that have one, for the checkpoint and

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/jvm-sidecar/sidecar/collectors"
 )
@@ -33,18 +34,23 @@ var elsewhere = []struct{ names, why string }{
 // ways.
 func catalogueIsServed(t *testing.T, addr string) {
 	t.Helper()
-	resp, err := http.Get("http://" + addr + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	// A share of a second needs two samples, so what one scrape lacks the next may
+	// have.
 	served := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllSubmatch(text, -1) {
-		served[string(m[1])] = true
+	for range 3 {
+		resp, err := http.Get("http://" + addr + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllSubmatch(text, -1) {
+			served[string(m[1])] = true
+		}
+		time.Sleep(time.Second)
 	}
 	declared := map[string]bool{}
 	for _, f := range collectors.Catalogue() {
