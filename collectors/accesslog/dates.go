@@ -322,11 +322,10 @@ func clf(b []byte) (unix int64, ok bool) {
 // twice at the end of summer time it takes the first reading until the clock in
 // the log steps back, and the second from then on.
 type zoner struct {
-	loc     *time.Location
-	last    int64 // the newest instant given out
-	minute  [5]int
-	base    int64
-	invalid bool
+	loc    *time.Location
+	last   int64 // the newest instant given out
+	minute [5]int
+	base   int64
 }
 
 // slack is how far back lines may go without a step of the clock: they are

@@ -2,7 +2,6 @@ package applog
 
 import (
 	"bytes"
-	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -123,8 +122,6 @@ func (o *Observer) kinOf(h *head, line []byte) *kin {
 	}
 	return k
 }
-
-var seed = maphash.MakeSeed()
 
 func (o *Observer) newKin(h *head, pattern string, line []byte) *kin {
 	k := &kin{}

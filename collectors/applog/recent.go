@@ -34,12 +34,11 @@ const (
 // ring keeps the last entries. Its slots are used again, so that a storm
 // allocates nothing; in a storm of one kin only a number is counted up.
 type ring struct {
-	slots  [ringSize]slot
-	next   int
-	last   *slot
-	raws   [ringSize][]byte
-	nraw   int
-	colour []byte
+	slots [ringSize]slot
+	next  int
+	last  *slot
+	raws  [ringSize][]byte
+	nraw  int
 }
 
 type slot struct {

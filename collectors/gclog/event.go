@@ -209,7 +209,6 @@ var (
 	causeCMSInitial Cause
 	causeCMSRemark  Cause
 	causeErgonomics Cause
-	causeAllocation Cause
 )
 
 func init() {
@@ -223,7 +222,6 @@ func init() {
 	causeCMSInitial = causes["CMS Initial Mark"]
 	causeCMSRemark = causes["CMS Final Remark"]
 	causeErgonomics = causes["Ergonomics"]
-	causeAllocation = causes["Allocation Failure"]
 }
 
 // causeNamed looks a cause up; the last one is remembered, for they come in

@@ -128,8 +128,6 @@ func (p *Poller) clear() {
 	p.set.Unlock()
 }
 
-var errGone = errors.New("the process has ended")
-
 // read fills p.data. A blind spot lasts; an error passes; neither and no data
 // (errGone) means that the JVM has ended.
 func (p *Poller) read() (*Blind, error) {

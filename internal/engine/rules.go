@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -283,6 +282,3 @@ func (l loader) Load(name string, _ bool) (*rulefmt.RuleGroups, []error) {
 }
 
 func (loader) Parse(expr string) (parser.Expr, error) { return parser.ParseExpr(expr) }
-
-// finite says that a value is a number that JSON can carry.
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
