@@ -274,6 +274,8 @@ func TestATargetCannotMakeUsReadWhatItMayNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until(answers, 1)
+	// And what failed before is not said to fail for ever.
+	r.until(`sidecar_source_up{source="accesslog",target="tomcat-8080"}`, 1)
 }
 
 // TestWhatIdleCountsIsSaved: the root cause of a trace is counted when nothing

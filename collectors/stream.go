@@ -80,7 +80,13 @@ func (s *stream) start(ctx context.Context, p *follow.Pacer) {
 	s.done = make(chan struct{})
 	go func() {
 		defer close(s.done)
-		s.follower.Run(ctx, p, func(err error) { s.failure.Store(&failure{err, time.Now()}) })
+		s.follower.Run(ctx, p, func(err error) {
+			if err == nil {
+				s.failure.Store(nil)
+				return
+			}
+			s.failure.Store(&failure{err, time.Now()})
+		})
 	}()
 }
 

@@ -92,16 +92,19 @@ const (
 )
 
 // Run looks until ctx ends, every 100 ms while the log grows and less often
-// when it does not, up to once a second. report takes each new error of Look;
-// the follower goes on all the same. Run does not close the follower.
+// when it does not, up to once a second. report takes each new error of Look,
+// and nil when it works again; the follower goes on in any case. Run does not
+// close the follower.
 func (f *Follower) Run(ctx context.Context, p *Pacer, report func(error)) {
+	failing := false
 	delay := busyPoll
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		before := f.led.Written
 		more, err := f.Look(time.Now())
-		if err != nil && report != nil {
+		if report != nil && (err != nil || failing && f.told == "") {
+			failing = err != nil
 			report(err)
 		}
 		switch {
