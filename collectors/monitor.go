@@ -59,7 +59,8 @@ type Monitor struct {
 	host       *watch // the machine, which belongs to no server
 	own        *metric.Set
 	attach     *attach.Client
-	ship       *ship.Shipper // nil where no lines are shipped; guarded by mu
+	gathering  *metric.Gathering // the tick's
+	ship       *ship.Shipper     // nil where no lines are shipped; guarded by mu
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
 	cfg      Config
@@ -107,7 +108,7 @@ func New(cfg Config, o Options) (*Monitor, error) {
 	now := time.Now()
 	m := &Monitor{
 		options: o, log: o.Log, started: now, checkpoint: checkpoint,
-		self: newSelfWatch(), own: metric.NewSet(), attach: attach.New(),
+		self: newSelfWatch(), own: metric.NewSet(), attach: attach.New(), gathering: metric.NewGathering(),
 		servers: map[string]*server{}, states: states, registry: target.NewRegistry(),
 		rescan: make(chan struct{}, 1), reloadOK: true, reloaded: now,
 	}

@@ -307,7 +307,7 @@ func TestPollersOutliveAScan(t *testing.T) {
 	seen := r.servers["tomcat-8080"].target
 	m.link(fmt.Sprintf("%s/%d/fd/7", m.proc, pid), m.base+"/logs/extra.log")
 	m.put(m.base+"/logs/extra.log", "")
-	r.scan(r.ctx, time.Now().Add(10*time.Second))
+	r.scan(r.ctx, time.Now().Add(40*time.Second)) // a settled server is read anew each half minute
 	if r.servers["tomcat-8080"].target == seen {
 		t.Fatal("the scan did not read the server anew, so this shows nothing")
 	}

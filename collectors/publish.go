@@ -31,7 +31,7 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 	}
 	pollAll(ctx, watches, now)
 
-	g := metric.NewGathering()
+	g := m.gathering
 	ready := m.scanned
 	for _, s := range servers {
 		s.pair.tick(now)

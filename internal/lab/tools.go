@@ -196,6 +196,7 @@ func Build(dir, pkg string) (string, error) {
 	program := filepath.Join(dir, filepath.Base(pkg))
 	cmd := exec.Command("go", "build", "-o", program, pkg)
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	if _, err := run(ctx, cmd); err != nil {

@@ -31,6 +31,7 @@ type Scanner struct {
 	blind    []Blind
 	left     []*Target
 	patience time.Duration
+	scanned  bool // the first Scan is over
 }
 
 // reader reads what the machine shows of one process after the other. When one
@@ -49,7 +50,7 @@ type process struct {
 	start   uint64
 	comm    string
 	ppid    int
-	since   time.Time // when this process was first seen
+	since   time.Time // when this process began to be what it is, as far as is known
 	looks   int       // how often it was found to be no JVM
 	next    time.Time // when to look again
 	pending chan visit
@@ -148,6 +149,7 @@ func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
 			delete(s.procs, pid)
 		}
 	}
+	s.scanned = true
 	found = onePerfOwner(found, fresh)
 	found, s.left = settle(found, parents, s.cfg)
 	return found, nil
@@ -205,7 +207,7 @@ func (s *Scanner) look(ctx context.Context, pid int, now time.Time) *process {
 	// An exec keeps pid and start time: catalina.sh becomes java. It changes the
 	// command's name, nearly always.
 	if p == nil || p.start != st.startTicks || p.comm != st.comm {
-		p = &process{start: st.startTicks, comm: st.comm, since: now}
+		p = &process{start: st.startTicks, comm: st.comm, since: s.since(st.startTicks, now)}
 		s.procs[pid] = p
 	}
 	p.ppid = st.ppid
@@ -241,6 +243,17 @@ func (s *Scanner) look(ctx context.Context, pid int, now time.Time) *process {
 	s.blind = append(s.blind, Blind{Source: "target", Reason: "stuck",
 		Detail: fmt.Sprintf("process %d, or a file of it, does not answer: a mount that is gone, or a process that can't go on", pid)})
 	return p
+}
+
+// since is when a process that is new to us began to be what it is: now, since
+// an exec keeps the start time, but what was there when the first Scan came is
+// as old as it says. A sidecar that starts beside a server of yesterday need not
+// watch it as one that comes up.
+func (s *Scanner) since(ticks uint64, now time.Time) time.Time {
+	if started, ok := s.started(ticks); ok && !s.scanned && started.Before(now) {
+		return started
+	}
+	return now
 }
 
 // answer waits for a visit for a while; with no patience it only looks.
