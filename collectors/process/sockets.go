@@ -77,6 +77,10 @@ func (p *portFigures) add(state uint8, rx, tx uint32, hasLimit bool) {
 	}
 }
 
+// busy is how many connections may be in progress in a thread: all from which
+// somebody has read what came, idle ones that are kept alive included.
+func (p *portFigures) busy() int { return p.states[tcpEstablished] - p.waiting + p.closing }
+
 // parseNetTCP reads /proc/PID/net/tcp or tcp6 into the figures of the ports it
 // knows. Broken rows are left out; it reports how many rows were whole.
 func parseNetTCP(b []byte, ports map[uint16]*portFigures) int {

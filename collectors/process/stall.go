@@ -36,9 +36,10 @@ type stallInput struct {
 	knowFull  bool
 	waiting   int  // connections with unread bytes
 	untouched int  // those of which nothing was ever read
-	busy      int  // connections that may be in progress in a thread
+	busy      int  // connections that may be in progress in a thread of the pool
 	atLimit   bool // maxConnections is reached, and not accepting is right
 	threads   int
+	aside     int // those of them that may serve no request
 	max       int // 0 when unknown
 	knowPool  bool
 	turns     uint64 // how often the pool's threads have had a core
@@ -79,9 +80,19 @@ func (in *stallInput) suspicious() bool {
 }
 
 // spare says that a thread is idle or could be made: the connections that may be
-// in progress don't fill the pool.
+// in progress don't fill the pool. Where the kernel's cut has put a connector's
+// own helpers into its pool there are more threads than the pool may have, and no
+// more than that many serve. A pool without any thread belongs to a server that
+// has opened its port and is not done starting: Tomcat does so before it deploys.
 func (in *stallInput) spare() bool {
-	return in.busy < in.threads || (in.max > 0 && in.threads < in.max)
+	if in.threads == 0 {
+		return false
+	}
+	serving := in.threads - in.aside
+	if in.max > 0 {
+		serving = min(serving, in.max)
+	}
+	return in.busy < serving || in.threads < in.max
 }
 
 // judge takes a sample and appends the verdicts that it allows.

@@ -187,6 +187,15 @@ func TestStalls(t *testing.T) {
 		{"wedged, but nothing sent by the clients", func(i int, in *stallInput) { in.full = true }, stallQueue},
 		{"busy: all threads in use", func(i int, in *stallInput) { in.full, in.waiting, in.busy, in.turns = true, 90, 10, uint64(i)*100 }, ""},
 		{"the back end hangs: all threads in use, none moves", func(i int, in *stallInput) { in.full, in.waiting, in.busy = true, 90, 10 }, ""},
+		{"all threads in use, two of the pool are the connector's own helpers", func(i int, in *stallInput) {
+			in.threads, in.busy, in.waiting, in.untouched = 12, 10, 30, 30
+		}, ""},
+		{"all threads in use, four of the pool accept and select", func(i int, in *stallInput) {
+			in.threads, in.max, in.aside, in.busy, in.waiting, in.untouched = 14, 14, 4, 10, 30, 30
+		}, ""},
+		{"the server is not done starting", func(i int, in *stallInput) {
+			in.threads, in.full, in.waiting, in.untouched = 0, true, 5, 5
+		}, ""},
 		{"maxConnections reached", func(i int, in *stallInput) { in.full, in.atLimit, in.waiting = true, true, 5 }, ""},
 		{"queue full but threads work", func(i int, in *stallInput) { in.full, in.busy, in.turns = true, 3, uint64(i)*100 }, ""},
 		{"queue full but lines come", func(i int, in *stallInput) { in.full, in.knowLines, in.served = true, true, float64(i) }, ""},

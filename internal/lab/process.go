@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -27,7 +28,9 @@ type Child struct {
 
 // start runs a program as a child that dies with us.
 func start(name string, cmd *exec.Cmd) (*Child, error) {
-	cmd.SysProcAttr = dieWithParent()
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = dieWithParent()
+	}
 	// A killed child's grandchildren may hold its pipes; don't wait for them.
 	cmd.WaitDelay = 2 * time.Second
 	if err := cmd.Start(); err != nil {
@@ -117,6 +120,19 @@ func FreePort() (int, error) {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// FreeShortPort is a free port of four digits.
+func FreeShortPort() (int, error) {
+	for range 100 {
+		port := 2000 + rand.IntN(8000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			l.Close()
+			return port, nil
+		}
+	}
+	return 0, errors.New("no free port of four digits was found in a hundred tries")
 }
 
 // plainEnv is our environment without what would leak into a server: options

@@ -38,6 +38,8 @@ type Tomcat struct {
 	MaxThreads, AcceptCount, MaxConnections int
 	// Connector holds further attributes, as they stand in server.xml.
 	Connector string
+	// Service holds further elements of the service, before its Connectors.
+	Service string
 	// AccessLogPattern is the valve's pattern, "common" when empty, and "-" for
 	// no valve at all.
 	AccessLogPattern string
@@ -56,11 +58,23 @@ type Tomcat struct {
 	// AnyAddress makes the connector listen without address=, on all of them.
 	// The thread names then have no address in them.
 	AnyAddress bool
+	// TLS adds a second connector like the first, with TLS, on Server.TLSAddr.
+	TLS bool
+	// ShortPort takes ports of four digits, as most servers have: with five, the
+	// kernel cuts the thread names so that Poller and Acceptor look alike.
+	ShortPort bool
+	// UID is the user that the JVM runs as, our own when 0. It keeps the right to
+	// read what only root may, since the lab's files may lie in root's home; all
+	// other rights are gone, and limits bind it.
+	UID uint32
+	// NoWait returns as soon as the JVM is started: Server.WaitStarted waits.
+	NoWait bool
 }
 
 // Executor is Tomcat's shared thread pool; its threads are catalina-exec-N.
 type Executor struct {
 	MaxThreads, MinSpare, MaxQueueSize int
+	Attributes                         string // further ones, as they stand in server.xml
 }
 
 // A Server is one running Tomcat or Jetty.
@@ -71,6 +85,8 @@ type Server struct {
 	Home, Base  string
 	Port        int
 	Addr        string // host:port
+	TLSPort     int    // 0 where there is no TLS
+	TLSAddr     string
 	CatalinaOut string // Jetty: jetty.out; empty when standard output is a pipe
 	LogDir      string
 	out         *pipe
@@ -191,13 +207,23 @@ func StartTomcatIn(dir string, o Tomcat) (*Server, error) {
 }
 
 func (o Tomcat) start(home, base string) (*Server, error) {
-	port, err := FreePort()
+	free := FreePort
+	if o.ShortPort {
+		free = FreeShortPort
+	}
+	port, err := free()
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
 		Version: o.Version, JDK: o.JDK, Home: home, Base: base,
 		Port: port, Addr: fmt.Sprintf("127.0.0.1:%d", port), LogDir: filepath.Join(base, "logs"),
+	}
+	if o.TLS {
+		if s.TLSPort, err = free(); err != nil {
+			return nil, err
+		}
+		s.TLSAddr = fmt.Sprintf("127.0.0.1:%d", s.TLSPort)
 	}
 	if err := o.writeBase(s); err != nil {
 		return nil, fmt.Errorf("base folder of Tomcat %s: %w", o.Version, err)
@@ -208,8 +234,14 @@ func (o Tomcat) start(home, base string) (*Server, error) {
 	if err := o.launch(s); err != nil {
 		return nil, err
 	}
-	return s, s.waitStarted(tomcatStarted)
+	if o.NoWait {
+		return s, nil
+	}
+	return s, s.WaitStarted()
 }
+
+// WaitStarted waits until a Tomcat serves.
+func (s *Server) WaitStarted() error { return s.waitStarted(tomcatStarted) }
 
 // launch starts the JVM through the distribution's own script, whose `run` ends
 // in exec, so that our child is the JVM with just the arguments that
@@ -223,6 +255,7 @@ func (o Tomcat) launch(s *Server) error {
 		"CATALINA_TMPDIR=" + filepath.Join(s.Base, "temp"),
 		"CATALINA_OPTS=" + strings.Join(append([]string{"-Xmx256m"}, o.JVMArgs...), " "),
 	}, o.Env...)...)
+	cmd.SysProcAttr = asUser(o.UID)
 	return s.launch("tomcat "+o.Version, cmd)
 }
 
