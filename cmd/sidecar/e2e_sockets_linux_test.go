@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jvm-sidecar/sidecar/internal/lab"
 	"github.com/jvm-sidecar/sidecar/internal/status"
 )
@@ -38,9 +36,7 @@ func TestEndToEndPollerDies(t *testing.T) {
 	if n, ok := b.figure("connector_stalled"); !ok || n != 0 {
 		t.Errorf("a quiet server is stalled: %v (there: %v)", n, ok)
 	}
-	if err := unix.Prlimit(s.PID, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 1, Max: 1}, nil); err != nil {
-		t.Fatal(err)
-	}
+	lab.Need(t, s.Limit("nproc", 1))
 	lost := make(chan lab.Tally, 1)
 	go func() { lost <- lab.Burst(s.Addr, "/slow?ms=100", 8, 20*time.Second) }()
 	if !lab.Until(20*time.Second, func() bool { return strings.Contains(s.Output(), "unable to create native thread") }) {
@@ -74,11 +70,8 @@ func TestEndToEndFindings(t *testing.T) {
 		Service:   `<Executor name="second" namePrefix="second-exec-" maxThreads="5"/>`,
 		Connector: `maxSpareThreads="75" minProcessors="5" enableLookups="maybe"`})
 	// HotSpot raised the limit of descriptors at its start: these come after it.
-	for resource, n := range map[int]uint64{unix.RLIMIT_NOFILE: 256, unix.RLIMIT_NPROC: 250} {
-		if err := unix.Prlimit(s.PID, resource, &unix.Rlimit{Cur: n, Max: n}, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
+	lab.Need(t, s.Limit("nofile", 256))
+	lab.Need(t, s.Limit("nproc", 250))
 	program, err := lab.Build(t.TempDir(), "./cmd/sidecar")
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +91,7 @@ func TestEndToEndFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := ""
-	for _, server := range page.Servers {
+	for _, server := range page.Targets {
 		if server.Target != nil && server.Target.Name == b.target {
 			for _, f := range server.Findings {
 				shown += f.ID + ": " + f.Detail + "\n"

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jvm-sidecar/sidecar/internal/lab"
 )
 
@@ -92,15 +90,12 @@ func TestPollerDies(t *testing.T) {
 			}
 			before := comms(w.PID, poller)
 			// Not one more thread for this user.
-			one := unix.Rlimit{Cur: 1, Max: 1}
-			if err := unix.Prlimit(w.PID, unix.RLIMIT_NPROC, &one, nil); err != nil {
-				t.Fatal(err)
-			}
+			lab.Need(t, w.Limit("nproc", 1))
 			g := newGate(t)
 			all := dial(t, w.Addr, false, 8)
 			write(all, get(g.path("hold")))
 			if !lab.Until(20*time.Second, func() bool {
-				return strings.Contains(w.Output(), "unable to create native thread") && (c.AnyAddress == false || comms(w.PID, poller) == before-1)
+				return strings.Contains(w.Output(), "unable to create native thread") && (!c.AnyAddress || comms(w.PID, poller) == before-1)
 			}) {
 				t.Fatalf("the Poller lives: %d of %d; %s", comms(w.PID, poller), before, w.Output())
 			}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,9 +29,7 @@ type Child struct {
 
 // start runs a program as a child that dies with us.
 func start(name string, cmd *exec.Cmd) (*Child, error) {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = dieWithParent()
-	}
+	cmd.SysProcAttr = dieWithParent()
 	// A killed child's grandchildren may hold its pipes; don't wait for them.
 	cmd.WaitDelay = 2 * time.Second
 	if err := cmd.Start(); err != nil {
@@ -110,6 +109,43 @@ func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 		return out.String(), fmt.Errorf("%s: %w: %s", cmd.Args[0], errors.Join(err, ctx.Err()), said)
 	}
 	return out.String(), nil
+}
+
+// asUser is the same program run by another user. Of root's rights it keeps the
+// one to read any file. (A change of user ends the order to die with us; setpriv
+// gives it anew.)
+func asUser(uid uint32, cmd *exec.Cmd) (*exec.Cmd, error) {
+	if uid == 0 || os.Getuid() != 0 {
+		return cmd, nil
+	}
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		return nil, Missing{fmt.Errorf("a server of another user: %w", err)}
+	}
+	id := strconv.Itoa(int(uid))
+	as := exec.Command(setpriv, append([]string{"--reuid", id, "--regid", id, "--clear-groups",
+		"--securebits", "+no_setuid_fixup", "--inh-caps", "+dac_override", "--ambient-caps", "+dac_override", "--pdeathsig", "KILL"}, cmd.Args...)...)
+	as.Dir, as.Env = cmd.Dir, cmd.Env
+	return as, nil
+}
+
+// Limit sets a limit of the running server's, as ulimit would have before its
+// start: resource is an option of prlimit, "nproc" or "nofile".
+func (s *Server) Limit(resource string, n int) error {
+	prlimit, err := exec.LookPath("prlimit")
+	if err != nil {
+		return Missing{fmt.Errorf("a limit for a running server: %w", err)}
+	}
+	// Whoever is the same user may lower a limit; in a container not even root may
+	// lower another's.
+	cmd, err := asUser(s.uid, exec.Command(prlimit, "--pid", strconv.Itoa(s.PID), fmt.Sprintf("--%s=%d:%[2]d", resource, n)))
+	if err != nil {
+		return err
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 // FreePort is a port of the loopback address that nobody listens on now.

@@ -4,8 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // dieWithParent makes the kernel kill a child when the test that started it is
@@ -13,17 +11,6 @@ import (
 // and its turn.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
-
-// asUser is dieWithParent for a child that runs as another user. Of root's
-// rights it keeps the one to read any file.
-func asUser(uid uint32) *syscall.SysProcAttr {
-	attr := dieWithParent()
-	if uid != 0 && os.Getuid() == 0 {
-		attr.Credential = &syscall.Credential{Uid: uid, Gid: uid, NoSetGroups: true}
-		attr.AmbientCaps = []uintptr{unix.CAP_DAC_OVERRIDE}
-	}
-	return attr
 }
 
 // lock takes a lock file between processes; the kernel drops it when we die.

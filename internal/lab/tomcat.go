@@ -90,6 +90,7 @@ type Server struct {
 	CatalinaOut string // Jetty: jetty.out; empty when standard output is a pipe
 	LogDir      string
 	out         *pipe
+	uid         uint32
 }
 
 // URL is the address of a path on the server.
@@ -216,7 +217,7 @@ func (o Tomcat) start(home, base string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Version: o.Version, JDK: o.JDK, Home: home, Base: base,
+		Version: o.Version, JDK: o.JDK, Home: home, Base: base, uid: o.UID,
 		Port: port, Addr: fmt.Sprintf("127.0.0.1:%d", port), LogDir: filepath.Join(base, "logs"),
 	}
 	if o.TLS {
@@ -255,7 +256,10 @@ func (o Tomcat) launch(s *Server) error {
 		"CATALINA_TMPDIR=" + filepath.Join(s.Base, "temp"),
 		"CATALINA_OPTS=" + strings.Join(append([]string{"-Xmx256m"}, o.JVMArgs...), " "),
 	}, o.Env...)...)
-	cmd.SysProcAttr = asUser(o.UID)
+	cmd, err := asUser(o.UID, cmd)
+	if err != nil {
+		return err
+	}
 	return s.launch("tomcat "+o.Version, cmd)
 }
 
