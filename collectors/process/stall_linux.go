@@ -13,12 +13,16 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 	if s.ports == nil || !s.hasThreads || p.world.threads.nameless {
 		return nil
 	}
+	p.mu.Lock()
+	died := p.died.newer
+	p.died.newer = false
+	p.mu.Unlock()
 	for _, c := range p.cfg.Connectors {
 		f := s.ports[uint16(c.Port)]
 		if f == nil {
 			continue
 		}
-		in := stallInput{now: now, listening: f.listening, waiting: f.waiting, busy: f.busy()}
+		in := stallInput{now: now, listening: f.listening, waiting: f.waiting, busy: f.busy(), closing: f.closing, queue: f.queue}
 		switch {
 		case f.limited:
 			in.full, in.knowFull = f.queue >= f.limit && f.limit > 0, true
@@ -28,6 +32,13 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 		open := f.states[tcpEstablished] + f.states[tcpCloseWait]
 		in.atLimit = c.MaxConnections > 0 && open-int(f.queue) >= c.MaxConnections
 		pool := p.poolOf(c, s, &in)
+		st := p.stall[c.Port]
+		if st == nil {
+			st = &stallState{}
+			p.stall[c.Port] = st
+		}
+		in.died = died && strings.HasSuffix(strings.ToLower(c.Protocol), "nio2")
+		st.forget(&in)
 		if in.suspicious() && pool >= 0 {
 			in.turns, in.knowTurns = p.world.threads.turns(&p.world.task, pool)
 			if f.limited && in.waiting > 0 { // we are in its network namespace
@@ -41,11 +52,6 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 		in.served, in.knowLines = p.served[c.Port]
 		p.mu.Unlock()
 		p.helpers(c, &in)
-		st := p.stall[c.Port]
-		if st == nil {
-			st = &stallState{}
-			p.stall[c.Port] = st
-		}
 		st.judge(&in, p.cfg.StallAfter, func(reason string, stalled bool) {
 			out = append(out, stallSample{c.Port, reason, stalled})
 		})
@@ -85,6 +91,7 @@ func (p *Poller) poolOf(c Connector, s *sample, in *stallInput) int32 {
 		f := s.ports[uint16(other.Port)]
 		if f != nil && other.Port != c.Port && (jetty || slices.Contains(pool.Ports, other.Port)) {
 			in.busy += f.busy()
+			in.closing += f.closing
 		}
 	}
 	return n

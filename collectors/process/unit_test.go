@@ -172,6 +172,7 @@ func TestStalls(t *testing.T) {
 			in := base
 			in.now = at.Add(time.Duration(i) * time.Second)
 			step(i, &in)
+			st.forget(&in)
 			out = map[string]bool{}
 			st.judge(&in, 6*time.Second, func(reason string, stalled bool) { out[reason] = stalled })
 		}
@@ -195,6 +196,21 @@ func TestStalls(t *testing.T) {
 		}, ""},
 		{"the server is not done starting", func(i int, in *stallInput) {
 			in.threads, in.full, in.waiting, in.untouched = 0, true, 5, 5
+		}, ""},
+		{"NIO2 has lost its requests: half a queue, and what looks like busy threads", func(i int, in *stallInput) {
+			in.queue, in.busy, in.closing, in.died = 49, 15, 15, i == 1
+		}, stallQueue},
+		{"the same, and one more client", func(i int, in *stallInput) {
+			in.queue, in.busy, in.closing, in.died, in.waiting, in.untouched = 49, 15, 15, i == 1, 1, 1
+		}, stallQueue + " " + stallUnread},
+		{"the same without a death: all threads serve clients that gave up", func(i int, in *stallInput) {
+			in.queue, in.busy, in.closing = 49, 15, 15
+		}, ""},
+		{"threads of NIO2 died, and the others all serve", func(i int, in *stallInput) {
+			in.queue, in.busy, in.closing, in.died, in.waiting = 49, 25, 15, i == 1, 30
+		}, ""},
+		{"threads of NIO2 died, and it serves on", func(i int, in *stallInput) {
+			in.queue, in.busy, in.closing, in.died, in.turns = 3, 15, 15, i == 1, uint64(i)*100
 		}, ""},
 		{"maxConnections reached", func(i int, in *stallInput) { in.full, in.atLimit, in.waiting = true, true, 5 }, ""},
 		{"queue full but threads work", func(i int, in *stallInput) { in.full, in.busy, in.turns = true, 3, uint64(i)*100 }, ""},
