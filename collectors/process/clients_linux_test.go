@@ -8,14 +8,10 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/jvm-sidecar/sidecar/internal/lab"
 )
 
 // A gate holds requests in the lab's servlet until it is opened, so that what
@@ -120,21 +116,4 @@ func hangUp(all []*client) {
 	for _, c := range all {
 		c.Close()
 	}
-}
-
-// unreadBySS is what ss counts: established connections of a port with bytes in
-// their receive queue.
-func unreadBySS(t testing.TB, port int) int {
-	t.Helper()
-	out, err := exec.Command("ss", "-Htn", "state", "established", fmt.Sprintf("sport = :%d", port)).Output()
-	if err != nil {
-		lab.Need(t.(lab.T), lab.Missing{})
-	}
-	n := 0
-	for line := range strings.Lines(string(out)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] != "0" {
-			n++
-		}
-	}
-	return n
 }
