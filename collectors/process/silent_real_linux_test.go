@@ -175,3 +175,74 @@ func TestNIO2Bursts(t *testing.T) {
 	}
 	t.Logf("%d wedged, %d survived", wedged, survived)
 }
+
+// A Tomcat opens its port before it deploys, which may take minutes: clients queue
+// up, their requests are read by nobody, and nothing is wrong.
+func TestStartingIsNotDead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers")
+	}
+	g := newGate(t)
+	o := lab.Tomcat{Version: "9.0.98", Executor: &lab.Executor{MaxThreads: 10, MinSpare: 4}, AcceptCount: 3, NoWait: true, JVMArgs: []string{"-Dlab.start.hold=" + g.dir}}
+	s := lab.StartTomcat(t, o)
+	if !lab.Until(time.Minute, func() bool { return g.held() == 1 }) {
+		t.Fatalf("it does not deploy: %s", s.Output())
+	}
+	w := watch(t, s, "nio", o)
+	all := dial(t, w.Addr, false, 4)
+	write(all, get("/slow"))
+	if !lab.Until(10*time.Second, func() bool {
+		return w.poll(t)[fmt.Sprintf("connector_requests_waiting port=%d", w.Port)] == 4
+	}) {
+		t.Fatalf("nobody waits: %v", values(w.set))
+	}
+	have := values(w.set)
+	want(t, have, fmt.Sprintf("tcp_listen_queue port=%d", w.Port), 4, 4)
+	want(t, have, fmt.Sprintf("tcp_listen_limit port=%d", w.Port), 3, 3)
+	for range 6 {
+		if got := w.verdicts(t, w.Port, 10); len(got) > 0 {
+			t.Fatalf("it deploys and is called dead: %v", got)
+		}
+	}
+	g.open()
+	if err := w.WaitStarted(); err != nil {
+		t.Fatal(err)
+	}
+	answers(t, all, 1)
+}
+
+// A request now and then, each of them slow, and an access log whose lines come in
+// lumps: by the clock on the wall, since it is the server's own buffer that is slow.
+func TestBufferedLogIsNotDead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers")
+	}
+	o := lab.Tomcat{Version: "10.1.34", Executor: &lab.Executor{MaxThreads: 10, MinSpare: 4}, AcceptCount: 100, Buffered: true}
+	w := watch(t, lab.StartTomcat(t, o), "nio", o)
+	kept := dial(t, w.Addr, false, 1)
+	var lines []int
+	began := time.Now()
+	for second := 0; second < 25; second++ {
+		switch {
+		case second%9 == 0: // a long one, on a connection of its own
+			write(dial(t, w.Addr, false, 1), get("/slow?ms=8000"))
+		case second%4 == 0:
+			write(kept, get("/slow"))
+			answers(t, kept, 1)
+		}
+		lab.Until(time.Until(began.Add(time.Duration(second+1)*time.Second)), func() bool { return false })
+		n := strings.Count(w.AccessLog(), "\n")
+		if len(lines) == 0 || lines[len(lines)-1] != n {
+			lines = append(lines, n)
+		}
+		w.poller.Served(w.Port, float64(n))
+		w.now = time.Now().Add(-time.Second)
+		if got := w.verdicts(t, w.Port, 1); len(got) > 0 {
+			t.Fatalf("after %d s: %v", second, got)
+		}
+	}
+	if len(lines) > 4 {
+		t.Errorf("the log is not buffered: %v lines", lines)
+	}
+	t.Logf("lines seen: %v", lines)
+}

@@ -12,7 +12,7 @@ import (
 
 // A name may hold blanks, parentheses and a line end; the figures are behind
 // the last parenthesis of the whole file.
-func TestStat(t *testing.T) {
+func TestCase33CommParentheses(t *testing.T) {
 	const rest = " S 10129 10132 10132 0 -1 4194304 11 0 33 0 250 40 0 0 20 0 7 0 8981900 1000 20 18446744073709551615\n"
 	for _, name := range []string{"java", "a) R 1 (x", "x\n) Z 9 9", "sle (2) .sh", "", ")", "("} {
 		var s stat

@@ -241,8 +241,8 @@ func TestRequestsWaiting(t *testing.T) {
 						what              string
 						size, read, waits int
 					}{
-						{"20 MB, none of it read", 20 << 20, 0, 5},
-						{"20 MB, 100 kB of it read", 20 << 20, 100_000, 5},
+						{"8 MB, none of it read", 8 << 20, 0, 5},
+						{"8 MB, 100 kB of it read", 8 << 20, 100_000, 5},
 						{"1 kB, none of it read", 1000, 0, 0},
 					} {
 						g := newGate(t)
