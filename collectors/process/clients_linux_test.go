@@ -71,6 +71,12 @@ func dial(t testing.TB, addr string, secure bool, n int) []*client {
 
 func get(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n" }
 
+// last is a request after which the server closes: BIO keeps a thread for each
+// connection that it keeps.
+func last(path string) string {
+	return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+}
+
 // write sends text on each of the clients, side by side, since a first write
 // with TLS waits for the handshake, and a large one for whoever reads it. It does
 // not wait for them: what goes wrong shows in the answers.

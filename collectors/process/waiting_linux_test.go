@@ -201,7 +201,7 @@ func TestRequestsWaiting(t *testing.T) {
 				t.Run(name+" new connections", func(t *testing.T) {
 					g := newGate(t)
 					all := dial(t, addr, secure, 40)
-					write(all, get(g.path("hold")))
+					write(all, last(g.path("hold")))
 					switch {
 					case secure && !bio:
 						// The others are between two steps of their handshake: what they sent is
@@ -258,7 +258,7 @@ func TestRequestsWaiting(t *testing.T) {
 				t.Run(name+" long polls", func(t *testing.T) {
 					g := newGate(t)
 					all := dial(t, addr, secure, 40)
-					write(all, get(g.path("poll")))
+					write(all, last(g.path("poll")))
 					if bio { // which accepts no more than it has threads for
 						w.at(t, port, g, "forty", 10, 30, 30)
 					} else {

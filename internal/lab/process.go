@@ -111,6 +111,16 @@ func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
+// StartProgramAs is StartProgram as another user: who is to see all of a server
+// that runs as one has to be that user too.
+func StartProgramAs(uid uint32, name, output string, program string, args ...string) (*Child, error) {
+	cmd, err := asUser(uid, exec.Command(program, args...))
+	if err != nil {
+		return nil, err
+	}
+	return StartProgram(name, output, cmd.Path, cmd.Args[1:]...)
+}
+
 // asUser is the same program run by another user. Of root's rights it keeps the
 // one to read any file. (A change of user ends the order to die with us; setpriv
 // gives it anew.)
@@ -130,7 +140,7 @@ func asUser(uid uint32, cmd *exec.Cmd) (*exec.Cmd, error) {
 }
 
 // Limit sets a limit of the running server's, as ulimit would have before its
-// start: resource is an option of prlimit, "nproc" or "nofile".
+// start: resource is an option of prlimit: "nproc", "nofile", or "as" in bytes.
 func (s *Server) Limit(resource string, n int) error {
 	prlimit, err := exec.LookPath("prlimit")
 	if err != nil {
