@@ -75,7 +75,7 @@ func TestEndToEndFindings(t *testing.T) {
 	}
 	s := lab.StartTomcat(t, lab.Tomcat{Version: "9.0.98", Protocol: "nio2", AcceptCount: 1_000_000, MaxThreads: 50, Buffered: true, UID: ownUser(),
 		Executor:  &lab.Executor{MaxThreads: 300, MinSpare: 4, MaxQueueSize: 10, Attributes: `prestartminSpareThreads="true"`},
-		Service:   `<Executor name="second" namePrefix="second-exec-" maxThreads="5"/>`,
+		Service:   `<Executor name="second" namePrefix="second-exec-" maxThreads="5" minSpareThreads="2"/>`,
 		Connector: `maxSpareThreads="75" minProcessors="5" enableLookups="maybe"`})
 	// HotSpot raised the limit of descriptors at its start: these come after it.
 	lab.Need(t, s.Limit("nofile", 256))
@@ -116,7 +116,8 @@ func TestEndToEndFindings(t *testing.T) {
 		return ok
 	}) {
 		said, _ := os.ReadFile(filepath.Join(dir, "sidecar.log"))
-		t.Fatalf("no finding about %s: %v\n%s", name, err, said)
+		gone, how := s.Exited()
+		t.Fatalf("no finding about %s (ended: %v %v): %v\n%s\n%s", name, gone, how, err, said, s.Output())
 	}
 	res, err := http.Get("http://" + addr + "/status.json")
 	if err != nil {

@@ -229,6 +229,14 @@ func (o Tomcat) start(home, base string) (*Server, error) {
 	if err := o.writeBase(s); err != nil {
 		return nil, fmt.Errorf("base folder of Tomcat %s: %w", o.Version, err)
 	}
+	if o.UID != 0 && os.Getuid() == 0 {
+		// The sidecar reads for a server only what that server's user may.
+		if err := filepath.WalkDir(base, func(path string, _ os.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(path, int(o.UID), int(o.UID)))
+		}); err != nil {
+			return nil, err
+		}
+	}
 	if !o.Pipe {
 		s.CatalinaOut = filepath.Join(s.LogDir, "catalina.out")
 	}
