@@ -38,6 +38,7 @@ func TestPools(t *testing.T) {
 		{Prefix: "catalina-exec-", Max: 500, Ports: []int{7020}},
 		{Prefix: "http-nio-8080-exec-", Ports: []int{8080}},
 		{Prefix: "http-nio-127.0.0.1-18080-exec-", Ports: []int{18080}},
+		{Prefix: "http-nio-20443-exec-", Ports: []int{20443}},
 		{Name: "batch", Prefix: "nightly-batch-worker-"},
 		{Prefix: "virt-", Virtual: true},
 	}, []Connector{
@@ -45,6 +46,7 @@ func TestPools(t *testing.T) {
 		{Port: 8080, Protocol: "nio"},
 		{Port: 18080, Protocol: "nio", Address: "127.0.0.1"},
 		{Port: 8009, Protocol: "ajp-nio"},
+		{Port: 20443, Protocol: "nio"},
 	}, 60)
 	for _, c := range []struct{ comm, pool string }{
 		{"catalina-exec-1", "catalina-exec"}, // -1, -10 and -199 alike
@@ -55,6 +57,7 @@ func TestPools(t *testing.T) {
 		{"http-nio-8080-C", "http-nio-8080-ClientPoller"},
 		{"http-nio-7020-C", "http-nio-7020-ClientPoller"},
 		{"http-nio-127.0.", "http-nio-127.0.0.1-18080"}, // exec, Poller, Acceptor: one
+		{"http-nio-20443-", "http-nio-20443"},           // the same of a port of five digits
 		{"ajp-nio-8009-P", "ajp-nio-8009-Poller"},
 		{"nightly-batch-w", "batch"},
 		// Shortened in the middle.
@@ -89,6 +92,25 @@ func TestPools(t *testing.T) {
 		if got != c.pool {
 			t.Errorf("%q -> %q, want %q", c.comm, got, c.pool)
 		}
+	}
+}
+
+// Pools that the cut merges are said to be merged, with the names of all.
+func TestMergedPoolsAreSaid(t *testing.T) {
+	f := newFolder([]Pool{{Prefix: "http-nio-20443-exec-", Ports: []int{20443}}}, []Connector{{Port: 20443, Protocol: "nio"}}, 40)
+	said := f.merged[f.pool("http-nio-20443-")]
+	for _, name := range []string{"http-nio-20443-exec", "http-nio-20443-Poller", "http-nio-20443-Acceptor", "counted together as http-nio-20443"} {
+		if !strings.Contains(said, name) {
+			t.Errorf("%q is not in: %s", name, said)
+		}
+	}
+	// With one digit less nothing is merged.
+	f = newFolder([]Pool{{Prefix: "http-nio-8443-exec-", Ports: []int{8443}}}, []Connector{{Port: 8443, Protocol: "nio"}}, 40)
+	for _, comm := range []string{"http-nio-8443-e", "http-nio-8443-P", "http-nio-8443-A"} {
+		f.pool(comm)
+	}
+	if len(f.merged) > 0 {
+		t.Errorf("merged: %v", f.merged)
 	}
 }
 
