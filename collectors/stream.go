@@ -181,6 +181,8 @@ func (s *stream) blindLocked() []target.Blind {
 	switch reason {
 	case "permission":
 		b.Needs = "the right to read it: the server's own user, or root"
+	case "no_openat2":
+		b.Needs = "Linux 5.6, or targets.without_openat2: walk"
 	case "not_regular":
 		b.Detail += ": it is no regular file, and reading a pipe would steal its lines"
 	}

@@ -111,6 +111,8 @@ func blindness(err error) string {
 		return ""
 	case errors.Is(err, fs.ErrPermission):
 		return "permission"
+	case errors.Is(err, root.ErrNoOpenat2):
+		return "no_openat2"
 	case errors.Is(err, errNotRegular), errors.Is(err, root.ErrNotRegular):
 		return "not_regular"
 	case errors.As(err, &no) && no != syscall.ELOOP && no != syscall.EXDEV:
