@@ -157,6 +157,11 @@ const (
 	stormHold = 15 * time.Second
 	// maxDone is how many finished files are remembered.
 	maxDone = 4096
+	// maxListed is how many files of a folder are looked at as perhaps ours, the
+	// newest ones. Fewer than maxDone, so that all of them can be remembered.
+	maxListed = 2048
+	// listShare: a folder is listed for at most a tenth of the time.
+	listShare = 10
 )
 
 func maxLine(spec Spec) int {
@@ -207,7 +212,9 @@ type Follower struct {
 	dirMtime  int64
 	dirStable bool
 	scanned   time.Time
-	told      string // the last error returned, so that it is returned once
+	listTook  time.Duration // what the last listing of Dir cost
+	crowded   bool          // there were more files than are looked at
+	told      string        // the last error returned, so that it is returned once
 }
 
 // mark says that at a time so many bytes had been written.
