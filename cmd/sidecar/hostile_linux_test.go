@@ -43,6 +43,17 @@ type village struct {
 	dir string
 }
 
+// begin puts what a /proc has beside processes.
+func (v village) begin() {
+	v.t.Helper()
+	v.put("proc/stat", "cpu  1 2 3 4 5 6 7 8 9 10\nbtime 1764489600\n")
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.put("proc/self/mountinfo", string(mounts))
+}
+
 func (v village) put(path, text string) {
 	v.t.Helper()
 	path = filepath.Join(v.dir, path)
@@ -192,7 +203,7 @@ func TestHostileBesideHealthy(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := village{t, dir}
-	v.put("proc/stat", "cpu  1 2 3 4 5 6 7 8 9 10\nbtime 1764489600\n")
+	v.begin()
 	v.put("secret", strings.Repeat(othersSecret+"\n", 100))
 	if err := os.Chmod(dir+"/secret", 0o600); err != nil {
 		t.Fatal(err)
@@ -311,6 +322,11 @@ func TestHostileBesideHealthy(t *testing.T) {
 			t.Errorf("%s holds a terminal's control characters", path)
 		}
 	}
+	// How many files there are is told, too, once all of them were looked at.
+	until(120*time.Second, "the number of files", func() bool {
+		n, _ := m.Sum("logdir_files", "target", wicked)
+		return n >= float64(files)
+	})
 	perTarget := map[string]int{}
 	for _, s := range m {
 		perTarget[s.Labels["target"]]++

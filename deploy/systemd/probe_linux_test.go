@@ -132,6 +132,13 @@ func seesAll(t *testing.T) (requests float64) {
 		return len(missing) == 0
 	}) {
 		t.Errorf("not seen under the unit: %v", missing)
+		for _, s := range m {
+			if name := s.Labels["__name__"]; name == "target_up" || name == "sidecar_source_blind" {
+				t.Logf("%v %v", s.Labels, s.Value)
+			}
+		}
+		said, _ := exec.Command("systemctl", "status", "-l", "--no-pager", "tomcat").CombinedOutput()
+		t.Logf("%s", said)
 	}
 	for _, s := range m {
 		if s.Labels["__name__"] == "sidecar_source_blind" && strings.Contains(s.Labels["reason"], "permission") {
