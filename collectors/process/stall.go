@@ -62,7 +62,8 @@ const (
 // stallState remembers a connector between samples.
 type stallState struct {
 	queue, unread       since
-	pollers, acceptors  int // most ever seen
+	served              float64 // of the last sample
+	pollers, acceptors  int     // most ever seen
 	noPoller, noAccepor time.Time
 }
 
@@ -76,6 +77,15 @@ type since struct {
 // suspicious says whether progress needs to be measured in this sample.
 func (in *stallInput) suspicious() bool {
 	return in.knowPool && in.listening && !in.atLimit && in.spare() && (in.full || in.waiting > 0)
+}
+
+// answers says whether the access log has grown since the last sample. That is
+// progress enough: a server at its limit looks suspicious each second, and what
+// would measure its threads' progress costs it a little too.
+func (s *stallState) answers(in *stallInput) bool {
+	grown := in.knowLines && in.served > s.served
+	s.served = in.served
+	return grown
 }
 
 // spare says that a thread is idle or could be made: the connections that may be
