@@ -44,7 +44,8 @@ type stallInput struct {
 	turns     uint64 // how often the pool's threads have had a core
 	knowTurns bool
 	served    float64 // lines of the access log
-	knowLines bool
+	hasLines  bool
+	knowLines bool // and each answer is a line at once
 
 	pollers, acceptors int
 	helpers            helperView
@@ -83,7 +84,7 @@ func (in *stallInput) suspicious() bool {
 // progress enough: a server at its limit looks suspicious each second, and what
 // would measure its threads' progress costs it a little too.
 func (s *stallState) answers(in *stallInput) bool {
-	grown := in.knowLines && in.served > s.served
+	grown := in.hasLines && in.served > s.served
 	s.served = in.served
 	return grown
 }
@@ -140,7 +141,7 @@ func (s *since) held(in *stallInput, suspect bool, after time.Duration) bool {
 		return false
 	}
 	progress := s.at.IsZero() ||
-		(in.knowLines && in.served > s.served) ||
+		(in.hasLines && in.served > s.served) ||
 		(in.knowTurns && (in.turns < s.turns || in.turns-s.turns > uint64(in.threads/4+1)))
 	if progress || (!in.knowLines && !in.knowTurns) {
 		*s = since{at: in.now, turns: in.turns, served: in.served}

@@ -28,8 +28,9 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 		in.atLimit = c.MaxConnections > 0 && open-int(f.queue) >= c.MaxConnections
 		pool := p.poolOf(c, &in)
 		p.mu.Lock()
-		in.served, in.knowLines = p.served[c.Port]
+		told, ok := p.served[c.Port]
 		p.mu.Unlock()
+		in.served, in.hasLines, in.knowLines = told.lines, ok, told.atOnce
 		st := p.stall[c.Port]
 		if st == nil {
 			st = &stallState{}
