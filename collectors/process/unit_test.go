@@ -192,7 +192,7 @@ func TestStalls(t *testing.T) {
 		{"queue full but lines come", func(i int, in *stallInput) {
 			in.full, in.hasLines, in.knowLines, in.served = true, true, true, float64(i)
 		}, ""},
-		{"queue full but buffered lines come in lumps", func(i int, in *stallInput) { in.full, in.hasLines, in.served = true, true, float64(i / 5) }, ""},
+		{"queue full but buffered lines come in lumps", func(i int, in *stallInput) { in.full, in.hasLines, in.served = true, true, float64(i/5) }, ""},
 		{"queue full, no buffered line comes, and no turns can be read", func(i int, in *stallInput) {
 			in.full, in.hasLines, in.served, in.knowTurns = true, true, 7, false
 		}, ""},
