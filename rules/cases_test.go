@@ -53,7 +53,7 @@ func scenarios(t *testing.T, pack, topic string) (out []scenario) {
 				Input   []struct{ Series, Values string } `yaml:"input_series"`
 				Queries []struct {
 					Expr    string
-					At      model.Duration `yaml:"eval_time"`
+					At      model.Duration            `yaml:"eval_time"`
 					Samples []struct{ Labels string } `yaml:"exp_samples"`
 				} `yaml:"promql_expr_test"`
 			}
