@@ -209,6 +209,7 @@ func (m *Monitor) scan(ctx context.Context, now time.Time) {
 	m.scanned = true
 	known := map[string]bool{}
 	m.registry.Drop(scanner.LeftOut(), m.boot)
+	m.registry.Expect(scanner.Missing())
 	for _, e := range m.registry.Update(found, m.boot, now) {
 		known[e.Name] = true
 		s := m.servers[e.Name]
