@@ -228,6 +228,14 @@ alerting:
 		t.Errorf("Alertmanager told it alone: %v", ended.together)
 	}
 	await(t, scrapedCalls, 30*time.Second, "ExecutorRejectionStorm", b.target, "resolved")
+	if !lab.Until(60*time.Second, func() bool { // the window of half a minute, and then the hold
+		all, err := embedded.Alerts("")
+		return err == nil && !slices.ContainsFunc(all, func(a lab.Alert) bool {
+			return a.State == "firing" && a.Labels["target"] == b.target && a.Labels["severity"] == "critical"
+		})
+	}) {
+		t.Error("critical alerts do not end")
+	}
 	close(stop)
 	watching.Wait()
 	t.Logf("fired: in the engine %v, in Prometheus %v", inEngine, inPrometheus)
