@@ -118,7 +118,8 @@ notify: {webhooks: [{name: test, url: %q}]}
 }
 
 // A webhook that stops the load: the first critical alert ends a real load
-// generator long before its time, and the storm with it.
+// generator long before its time, and the storm with it. Meanwhile lines are chosen
+// for a Loki that is not there, and ShippingFails says so.
 func TestWebhookStopsTheLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real server, a real load and the sidecar")
@@ -133,10 +134,15 @@ func TestWebhookStopsTheLoad(t *testing.T) {
 		}
 	}))
 	defer webhook.Close()
+	nobody, err := lab.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := startAlone(t, s, "tomcat", filepath.Join(t.TempDir(), "state"), "--config.file="+settings(t, `
 targets: {discover: off, servers: [{name: tomcat-%d, match: {pid: %d}}]}
 notify: {webhooks: [{name: stop the load, url: %q, match: {severity: critical, target: tomcat-%[1]d}}]}
-`, s.Port, s.PID, webhook.URL))
+loki: {url: "http://127.0.0.1:%[4]d/loki/api/v1/push"}
+`, s.Port, s.PID, webhook.URL, nobody))
 	const planned = 60 * time.Second
 	began := time.Now()
 	wrk, err := lab.StartWrk(filepath.Join(t.TempDir(), "wrk"), s.URL("/slow?ms=200"), 40, planned)
@@ -167,4 +173,11 @@ notify: {webhooks: [{name: stop the load, url: %q, match: {severity: critical, t
 		t.Errorf("rejections go on: %v", last)
 	}
 	t.Logf("%.0f rejections", last)
+	engine := &lab.Prometheus{Addr: b.addr}
+	if !lab.Until(90*time.Second, func() bool { return engine.Firing("ShippingFails") }) {
+		got, err := engine.Query(`{__name__=~"ship_(errors|batches|queued|dropped).*"} > 0`)
+		t.Errorf("ShippingFails does not fire: %v %v", got, err)
+	} else if got, err := engine.Alerts("ShippingFails"); err != nil || len(got) != 1 || !strings.Contains(got[0].Annotations["description"], "Pushes fail: connection_refused.") {
+		t.Errorf("%+v %v", got, err)
+	}
 }
