@@ -343,3 +343,15 @@ func TestListedServerThatDoesNotRun(t *testing.T) {
 	r.look()
 	r.until(shop, 0)
 }
+
+// A tick comes just after the full second, at which quiet logs are read.
+func TestUntilTick(t *testing.T) {
+	second := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for after, want := range map[time.Duration]time.Duration{
+		0: tickPhase, tickPhase - 1: 1, tickPhase: time.Second, 900 * time.Millisecond: 250 * time.Millisecond,
+	} {
+		if got := untilTick(second.Add(after)); got != want {
+			t.Errorf("%v after the second: %v, want %v", after, got, want)
+		}
+	}
+}
