@@ -325,3 +325,46 @@ func lacks(alert string, metrics []string, holds bool, all []scenario) (missing 
 	}
 	return missing
 }
+
+// What both packs are said to have. A name that users route by does not go away
+// unnoticed.
+func TestAlertsOfBothPacks(t *testing.T) {
+	for _, pack := range []string{"load", "steady"} {
+		has := map[string]bool{}
+		files, err := fs.Glob(Files, pack+"/*.yml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			data, err := fs.ReadFile(Files, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			groups, errs := rulefmt.Parse(data, false)
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			for _, g := range groups.Groups {
+				for _, r := range g.Rules {
+					has[r.Alert] = true
+				}
+			}
+		}
+		for name := range strings.FieldsSeq(`
+			ExecutorRejectionStorm ExecutorRejected ExecutorQueueSaturated ThreadsExhausted PoolAtCeiling JettyQueueGrowing
+			AcceptBacklogHigh ListenOverflow BacklogCapped ConnectionsAtLimit ConnectorStalled
+			ErrorRatioHigh ErrorBurnFast ThroughputCollapse LatencyHigh TailDetached AccessLogSilent
+			GCOverhead LongPause FullGC ConcurrentModeFailure AllocationStall HeapAfterGCRising HeapAfterGCHigh SafepointSyncSlow
+			ThreadsBlocked Deadlock StuckThreads FdExhaustion CPUThrottled TargetDown TargetRestarted OOMKilled
+			SidecarBehind SidecarLosesLines SidecarBlind SidecarOverBudget SidecarForgets ShippingFails NotifyFails DeadMansSwitch
+			LogGrowthRunaway LogDiskFullSoon LogDiskLow LogDiskReadOnly LogInodesLow LogDirOverBudget DeletedOpenLogs
+			OnePatternFloods ErrorLinesBurst NewException LoggerDropsRecords`) {
+			if !has[name] {
+				t.Errorf("%s has no %s", pack, name)
+			}
+		}
+		if has["LoadRulesScrapedTooSlowly"] != (pack == "load") {
+			t.Errorf("LoadRulesScrapedTooSlowly in %s: %v", pack, has["LoadRulesScrapedTooSlowly"])
+		}
+	}
+}
