@@ -24,6 +24,10 @@ import (
 const (
 	// tick is how often the world is polled and a snapshot is published.
 	tick = time.Second
+	// tickPhase is how long after the full second a tick comes. A follower of a
+	// quiet log looks at the full second: what it has just read is in the snapshot
+	// of this second, and an alert on it is up to a second sooner.
+	tickPhase = 150 * time.Millisecond
 	// scanEvery is how often new and vanished servers are looked for.
 	scanEvery = 5 * time.Second
 )
@@ -157,8 +161,17 @@ func (m *Monitor) Run(ctx context.Context) error {
 		defer close(scans)
 		m.scanLoop(ctx)
 	}()
-	ticker := time.NewTicker(tick)
+	wait := time.NewTimer(untilTick(time.Now()))
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wait.C:
+	}
+	ticker := time.NewTicker(tick) // before the first tick, which may take long
 	defer ticker.Stop()
+	if ctx.Err() == nil {
+		m.tick(ctx, time.Now(), false)
+	}
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -168,6 +181,15 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 	<-scans
 	return m.close()
+}
+
+// untilTick is how long it is from now to the next tick.
+func untilTick(now time.Time) time.Duration {
+	next := now.Truncate(tick).Add(tickPhase)
+	if !next.After(now) {
+		next = next.Add(tick)
+	}
+	return next.Sub(now)
 }
 
 // scanLoop looks for servers every five seconds, and at once after a reload.
@@ -210,6 +232,7 @@ func (m *Monitor) scan(ctx context.Context, now time.Time) {
 	m.scanned = true
 	known := map[string]bool{}
 	m.registry.Drop(scanner.LeftOut(), m.boot)
+	m.registry.Expect(scanner.Missing())
 	for _, e := range m.registry.Update(found, m.boot, now) {
 		known[e.Name] = true
 		s := m.servers[e.Name]

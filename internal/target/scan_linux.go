@@ -30,6 +30,7 @@ type Scanner struct {
 	procs    map[int]*process
 	blind    []Blind
 	left     []*Target
+	missing  []Server
 	patience time.Duration
 	scanned  bool // the first Scan is over
 }
@@ -109,6 +110,10 @@ const (
 // LeftOut are the targets of the last Scan that the settings leave out.
 func (s *Scanner) LeftOut() []*Target { return s.left }
 
+// Missing are the servers that the settings list and that the last Scan did not
+// see run.
+func (s *Scanner) Missing() []Server { return s.missing }
+
 // Scan looks at the machine. The targets are sorted, have names that differ, and
 // are not changed afterwards. An error means that nothing could be seen at all.
 func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
@@ -151,6 +156,7 @@ func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
 	}
 	s.scanned = true
 	found = onePerfOwner(found, fresh)
+	s.missing = missing(found, s.cfg, s.blind)
 	found, s.left = settle(found, parents, s.cfg)
 	return found, nil
 }
