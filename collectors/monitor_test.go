@@ -279,6 +279,40 @@ func TestATargetCannotMakeUsReadWhatItMayNot(t *testing.T) {
 	r.until(`sidecar_source_up{source="accesslog",target="tomcat-8080"}`, 1)
 }
 
+// A log that is there and can't be read from the start has no figures: a 0 would
+// say that no request came.
+func TestALogThatCannotBeSeenIsNotZero(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	m := newMachine(t)
+	m.asNobody()
+	log := m.base + "/logs/access.log"
+	if err := os.Chmod(log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := m.run()
+	r.untilSome("sidecar_source_blind", `reason="log_refused"`)
+	for series := range values(r.text()) {
+		if strings.HasPrefix(series, "accesslog_") || strings.Contains(series, `file="access.log"`) {
+			t.Errorf("%s is told of a log that was never seen", series)
+		}
+	}
+	// The other log is none the worse, and this one begins when it can be read.
+	r.until(rejections, 0)
+	if err := os.Chmod(log, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m.append("access.log", answer(1))
+	r.until(answers, 1)
+	// Not to be read any more takes nothing back.
+	if err := os.Chmod(log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.look()
+	r.until(answers, 1)
+}
+
 // TestWhatIdleCountsIsSaved: the root cause of a trace is counted when nothing
 // follows it for a while, without a line or a byte being read. A kill right
 // after must not take it back.

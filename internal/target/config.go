@@ -17,6 +17,10 @@ type Config struct {
 	// "sidecar discover" prints is such a list. A server that is listed and does
 	// not run has target_up 0, so that TargetDown fires for it too.
 	Servers []Server `yaml:"servers,omitempty"`
+	// WithoutOpenat2 says what to do on a kernel before 5.6, or under a seccomp
+	// filter that forbids openat2: refuse opens no file that a target names, walk
+	// opens them by walking the path name by name.
+	WithoutOpenat2 string `yaml:"without_openat2"`
 
 	// Proc is where the process file system is, and Root the folder that is "/"
 	// for processes in our own mount namespace. They are parameters so that a
@@ -27,7 +31,9 @@ type Config struct {
 }
 
 // DefaultConfig is what holds without a settings file.
-func DefaultConfig() Config { return Config{Discover: true, Proc: "/proc", Root: "/"} }
+func DefaultConfig() Config {
+	return Config{Discover: true, WithoutOpenat2: "refuse", Proc: "/proc", Root: "/"}
+}
 
 // Server corrects one target. A list that is given takes the place of the one
 // that was discovered; what is left out stays as discovered.
@@ -106,6 +112,9 @@ var targetName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.$:-]*$`)
 
 // Check finds the first mistake. Its text begins with the key.
 func (c Config) Check() error {
+	if c.WithoutOpenat2 != "refuse" && c.WithoutOpenat2 != "walk" {
+		return fmt.Errorf("without_openat2: %q is none of refuse, walk", c.WithoutOpenat2)
+	}
 	names := map[string]bool{}
 	for i, s := range c.Servers {
 		key := fmt.Sprintf("servers[%d]", i)

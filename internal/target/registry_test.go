@@ -331,6 +331,7 @@ func TestSettingsAgain(t *testing.T) {
 	var file struct {
 		Targets Config `yaml:"targets"`
 	}
+	file.Targets = DefaultConfig()
 	dec := yaml.NewDecoder(strings.NewReader(string(out)))
 	dec.KnownFields(true)
 	if err := dec.Decode(&file); err != nil {
@@ -366,13 +367,15 @@ func TestSettingsAgain(t *testing.T) {
 
 func TestConfigCheck(t *testing.T) {
 	for text, want := range map[string]string{
-		"discover: on": "",
+		"discover: on":                                 "",
+		"without_openat2: walk":                        "",
+		"without_openat2: allow":                       `without_openat2: "allow" is none of refuse, walk`,
 		"servers: [{name: a, match: {base: /x}}]":      "",
 		"servers: [{match: {base: /x}, ignore: true}]": "",
-		"discover: off":                               "discover: off, and no servers are given: there is nothing to watch",
-		"servers: [{match: {base: /x}}]":              "servers[0].name: missing",
-		"servers: [{name: 'a b', match: {base: /x}}]": `servers[0].name: "a b" is no name: letters, digits, and . _ - $ : only`,
-		"servers: [{name: a}]":                        "servers[0].match: nothing to find the process by: give base, port, main_class, cwd or pid",
+		"discover: off":                                "discover: off, and no servers are given: there is nothing to watch",
+		"servers: [{match: {base: /x}}]":               "servers[0].name: missing",
+		"servers: [{name: 'a b', match: {base: /x}}]":  `servers[0].name: "a b" is no name: letters, digits, and . _ - $ : only`,
+		"servers: [{name: a}]":                         "servers[0].match: nothing to find the process by: give base, port, main_class, cwd or pid",
 		"servers: [{name: a, match: {port: 1}}, {name: a, match: {port: 2}}]":                        `servers[1].name: "a" is given twice`,
 		"servers: [{name: a, match: {port: 70000}}]":                                                 "servers[0].match.port: 70000 is no port",
 		"servers: [{name: a, match: {port: 1}, kind: nginx}]":                                        `servers[0].kind: "nginx" is none of tomcat, jetty, jvm`,

@@ -75,6 +75,9 @@ type visit struct {
 // New makes a Scanner.
 func New(cfg Config) *Scanner {
 	cfg.Proc, cfg.Root = cmpOr(cfg.Proc, "/proc"), cmpOr(cfg.Root, "/")
+	// Whoever opens a target's files, the followers and logdir too, learnt of them
+	// from a Scanner: so it is said here, before the first of them can be asked for.
+	root.AllowWalk(cfg.WithoutOpenat2 == "walk")
 	return &Scanner{reader: &reader{cfg: cfg}, procs: map[int]*process{}, patience: 2 * time.Second}
 }
 
@@ -190,9 +193,14 @@ func (s *Scanner) machine() {
 				Detail: "/proc is mounted with hidepid: processes of other users are not visible"})
 		}
 	}
-	if root.Fallback() {
-		s.blind = append(s.blind, Blind{Source: "target", Reason: "no_openat2", Needs: "Linux 5.6, and a seccomp filter that allows openat2",
-			Detail: "the kernel has no openat2: links to absolute paths inside of a target's folders are not followed"})
+	if !root.HasOpenat2() {
+		b := Blind{Source: "target", Reason: "no_openat2", Needs: "Linux 5.6, a seccomp filter that allows openat2, or targets.without_openat2: walk",
+			Detail: "openat2 is not to be had here: no file that a target names is opened, neither settings nor logs nor hsperfdata"}
+		if root.WalkAllowed() {
+			b.Needs = "Linux 5.6, and a seccomp filter that allows openat2"
+			b.Detail = "openat2 is not to be had here: the paths of targets are walked name by name, as targets.without_openat2 allows"
+		}
+		s.blind = append(s.blind, b)
 	}
 }
 
