@@ -172,53 +172,49 @@ func (s *store) bytes() (n int64) {
 func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var parts []storage.Querier
-	fail := func(err error) (storage.Querier, error) {
-		for _, q := range parts {
-			q.Close()
-		}
-		return nil, err
-	}
+	q := &querier{mint: mint, maxt: maxt}
 	for _, b := range s.blocks {
 		if !b.OverlapsClosedInterval(mint, maxt) {
 			continue
 		}
-		q, err := tsdb.NewBlockQuerier(b, mint, maxt)
+		from, err := openSource(b)
 		if err != nil {
-			return fail(fmt.Errorf("read block %s: %w", b, err))
+			q.Close()
+			return nil, fmt.Errorf("read block %s: %w", b, err)
 		}
-		parts = append(parts, q)
+		q.sources = append(q.sources, from)
 	}
 	for _, h := range append(slices.Clone(s.earlier), s.head) {
-		q, err := headQuerier(h, mint, maxt)
+		from, err := headSource(h, mint, maxt)
 		if err != nil {
-			return fail(fmt.Errorf("read the head: %w", err))
+			q.Close()
+			return nil, fmt.Errorf("read the head: %w", err)
 		}
-		if q != nil {
-			parts = append(parts, q)
+		if from != nil {
+			q.sources = append(q.sources, from)
 		}
 	}
-	return storage.NewMergeQuerier(parts, nil, storage.ChainedSeriesMerge), nil
+	return q, nil
 }
 
-// headQuerier reads a head, or of a head that is being cut what will be left.
-func headQuerier(h *tsdb.Head, mint, maxt int64) (storage.Querier, error) {
+// headSource reads a head, or of a head that is being cut what will be left.
+func headSource(h *tsdb.Head, mint, maxt int64) (*source, error) {
 	if maxt < h.MinTime() {
 		return nil, nil
 	}
-	q, err := tsdb.NewBlockQuerier(tsdb.NewRangeHead(h, mint, maxt), mint, maxt)
+	from, err := openSource(tsdb.NewRangeHead(h, mint, maxt))
 	if err != nil {
 		return nil, err
 	}
-	closing, again, from := h.IsQuerierCollidingWithTruncation(mint, maxt)
+	closing, again, start := h.IsQuerierCollidingWithTruncation(mint, maxt)
 	if !closing {
-		return q, nil
+		return from, nil
 	}
-	if err := q.Close(); err != nil {
+	if err := from.close(); err != nil {
 		return nil, err
 	}
 	if !again {
 		return nil, nil
 	}
-	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(h, from, maxt), from, maxt)
+	return openSource(tsdb.NewRangeHead(h, start, maxt))
 }

@@ -14,7 +14,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +38,7 @@ var (
 func main() {
 	hours := flag.Float64("hours", 2, "hours of samples")
 	series := flag.Int("series", 1000, "series")
+	profile := flag.String("profile", "", "write cpu.prof, query.prof and heap.prof into this folder")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "engine-bench")
 	if err != nil {
@@ -57,6 +60,10 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
+	if *profile != "" {
+		f, _ := os.Create(*profile + "/cpu.prof")
+		pprof.StartCPUProfile(f)
+	}
 	ticks := int(*hours * 3600)
 	var used, making time.Duration
 	most := 0
@@ -77,6 +84,15 @@ func main() {
 	}
 	fmt.Printf("CPU for each second of samples: %.2f ms (the snapshot itself, not counted: %.2f ms)\n", ms(used)/float64(ticks), ms(making)/float64(ticks))
 	fmt.Printf("resident: %.1f MB before, %.1f MB above that at most, %.1f MB at the end\n", mb(before), mb(most-before), mb(resident()-before))
+	if *profile != "" {
+		pprof.StopCPUProfile()
+		f, _ := os.Create(*profile + "/heap.prof")
+		runtime.GC()
+		pprof.WriteHeapProfile(f)
+		f, _ = os.Create(*profile + "/query.prof")
+		pprof.StartCPUProfile(f)
+		defer pprof.StopCPUProfile()
+	}
 	query(e, at)
 }
 
