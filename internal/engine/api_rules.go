@@ -146,9 +146,12 @@ func (e *Engine) apiMetadata(r *http.Request) (any, annotations.Annotations, err
 		Help string `json:"help"`
 		Unit string `json:"unit"`
 	}
-	limit, err := limitOf(r)
-	if err != nil {
-		return nil, nil, err
+	limit := -1
+	if text := r.FormValue("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil {
+			return nil, nil, bad("limit must be a number")
+		}
 	}
 	only := r.FormValue("metric")
 	out := map[string][]entry{}
@@ -162,7 +165,7 @@ func (e *Engine) apiMetadata(r *http.Request) (any, annotations.Annotations, err
 		if only != "" && f.GetName() != only {
 			continue
 		}
-		if limit > 0 && len(out) >= limit {
+		if limit >= 0 && len(out) >= limit {
 			break
 		}
 		out[f.GetName()] = []entry{{strings.ToLower(f.GetType().String()), f.GetHelp(), f.GetUnit()}}
