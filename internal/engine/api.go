@@ -340,15 +340,22 @@ func (e *Engine) choice(r *http.Request) (c choice, err error) {
 		return c, err
 	}
 	c.matchers = true
-	if c.sets, err = parser.ParseMetricSelectors(r.Form["match[]"]); err != nil {
-		return c, apiError{"bad_data", err}
+	c.sets, err = matcherSets(r)
+	return c, err
+}
+
+// matcherSets are what match[] says.
+func matcherSets(r *http.Request) ([][]*labels.Matcher, error) {
+	sets, err := parser.ParseMetricSelectors(r.Form["match[]"])
+	if err != nil {
+		return nil, apiError{"bad_data", err}
 	}
-	for _, set := range c.sets {
+	for _, set := range sets {
 		if !slices.ContainsFunc(set, func(m *labels.Matcher) bool { return m != nil && !m.Matches("") }) {
-			return c, bad("match[] must contain at least one non-empty matcher")
+			return nil, bad("match[] must contain at least one non-empty matcher")
 		}
 	}
-	return c, nil
+	return sets, nil
 }
 
 // each calls do with a querier and each set of matchers, or once without any.
