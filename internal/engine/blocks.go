@@ -62,7 +62,14 @@ func (s *store) maintain(now time.Time) {
 		}
 		return
 	}
-	if head.NumSeries() == 0 || head.MaxTime()-head.MinTime() <= blockRange.Milliseconds()*3/2 {
+	if head.NumSeries() == 0 {
+		return
+	}
+	over, crowded := s.crowded(now)
+	// A WAL that takes half of the room is let go of before a block's time is over.
+	span := time.Duration(head.MaxTime()-head.MinTime()) * time.Millisecond
+	cut := span > blockRange*3/2 || crowded && span > shortest
+	if !cut && !over {
 		return
 	}
 	select {
@@ -74,27 +81,46 @@ func (s *store) maintain(now time.Time) {
 	// Writing waits for the disk, and the next tick may not.
 	go func() {
 		defer func() { <-s.work; s.busy.Done() }()
+		if !cut {
+			s.bound(now, 0)
+			return
+		}
+		// Room is made first: a block is smaller than the WAL it is made of.
+		s.bound(now, folderSize(filepath.Join(s.dir, "wal")))
 		// The compactor's buffers are twice what all the rest of the engine takes.
 		// Were they to come on top of a tick's garbage, and the collector to take
 		// them for what is always needed, the sidecar would be that much larger for
 		// good: so garbage goes before, and they go at once after.
 		runtime.GC()
 		defer debug.FreeOSMemory()
-		if err := s.writeBlock(head); err != nil {
+		if err := s.writeBlock(head, crowded); err != nil {
 			s.mu.Lock()
 			s.bad = err
 			s.mu.Unlock()
 		}
-		s.bound(now)
+		s.bound(now, 0)
 	}()
 }
 
+// crowded looks every ten seconds whether there is more on disk than may be, and
+// whether it is the WAL, which removing blocks does not make smaller.
+func (s *store) crowded(now time.Time) (over, wal bool) {
+	if d := now.Sub(s.looked); d >= 0 && d < lookEvery {
+		return false, false
+	}
+	s.looked = now
+	return s.bytes() > s.size, folderSize(filepath.Join(s.dir, "wal")) > s.size/2
+}
+
 // writeBlock writes the oldest block's worth of the head to disk and lets it go
-// from memory and WAL.
-func (s *store) writeBlock(head *tsdb.Head) error {
+// from memory and WAL; where room is scarce, all but the newest.
+func (s *store) writeBlock(head *tsdb.Head, scarce bool) error {
 	width := blockRange.Milliseconds()
 	mint := head.MinTime()
 	maxt := mint - mint%width + width
+	if scarce {
+		maxt = min(maxt, head.MaxTime()-shortest.Milliseconds()/2)
+	}
 	part := tsdb.NewRangeHeadWithIsolationDisabled(head, mint, maxt-1)
 	head.WaitForAppendersOverlapping(part.MaxTime())
 	compactor, err := tsdb.NewLeveledCompactor(context.Background(), nil, quiet(s.log), []int64{width}, nil, nil)
@@ -117,10 +143,11 @@ func (s *store) writeBlock(head *tsdb.Head) error {
 	return head.Truncate(maxt)
 }
 
-// bound removes the oldest blocks past the retention and the size.
-func (s *store) bound(now time.Time) {
+// bound removes the oldest blocks past the retention and the size, so many bytes
+// of which are to be free.
+func (s *store) bound(now time.Time, free int64) {
 	s.mu.Lock()
-	size := folderSize(filepath.Join(s.dir, "wal"))
+	size := free + folderSize(filepath.Join(s.dir, "wal"))
 	for _, b := range s.blocks {
 		size += b.Size()
 	}
