@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"bytes"
+	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,4 +47,46 @@ func TestSize(t *testing.T) {
 	w.open(w.e.store.dir, func(c *Config) { c.Size = size; c.Retention = 10 * time.Hour })
 	w.ticks(1)
 	w.want("count_over_time(test_level_bytes[2m])", 120)
+}
+
+// Native histograms are there from a block, from the WAL of the head, and after a
+// restart, as they were told.
+func TestNativeHistogramsKept(t *testing.T) {
+	w := newWorld(t, t.TempDir(), nil)
+	for i := range 20 * 60 {
+		w.set.Histogram(testHist).Observe(float64(i%100) / 100)
+		w.ticks(1)
+		w.e.store.busy.Wait()
+	}
+	if len(w.e.store.blocks) == 0 {
+		t.Fatal("no block")
+	}
+	check := func(when string) {
+		t.Helper()
+		w.want("histogram_count(test_seconds)", 1200)
+		w.want("histogram_count(test_seconds offset 15m)", 300)
+		w.want("count_over_time(test_seconds[20m])", 1200)
+		w.want("histogram_count(increase(test_seconds[19m])) > bool 1100", 1)
+		if got, _ := w.value("histogram_quantile(0.5, rate(test_seconds[18m]))"); got < .45 || got > .55 {
+			t.Errorf("%s: the median is %v", when, got)
+		}
+	}
+	check("before")
+	w.open(w.e.store.dir, nil) // not closed, as after kill -9
+	check("after kill -9")
+}
+
+// What a reload can't change it names.
+func TestReloadNames(t *testing.T) {
+	w := newWorld(t, t.TempDir(), nil)
+	var said bytes.Buffer
+	w.e.log = slog.New(slog.NewTextHandler(&said, nil))
+	cfg := w.e.cfg
+	if err := w.e.Reload(cfg); err != nil || said.Len() > 0 {
+		t.Errorf("the same again: %v %s", err, &said)
+	}
+	cfg.Retention = time.Hour
+	if err := w.e.Reload(cfg); err != nil || strings.Count(said.String(), "\n") != 1 || !strings.Contains(said.String(), "retention and size take effect at the next start") {
+		t.Errorf("another retention: %v %s", err, &said)
+	}
 }

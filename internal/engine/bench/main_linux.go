@@ -113,14 +113,9 @@ func tableHours() error {
 		return err
 	}
 	defer e.Close()
-	if *profile != "" {
-		f, err := os.Create(*profile + "/cpu.prof")
-		if err != nil {
-			return err
-		}
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
+	stop, err := profileInto("hours.prof")
+	if err != nil {
+		return err
 	}
 	var used time.Duration
 	most, end, disk := 0.0, 0.0, 0.0
@@ -136,8 +131,8 @@ func tableHours() error {
 		}
 	}
 	disk = onDisk(dir)
+	stop()
 	if *profile != "" {
-		pprof.StopCPUProfile()
 		f, err := os.Create(*profile + "/heap.prof")
 		if err != nil {
 			return err
@@ -154,6 +149,18 @@ func tableHours() error {
 	row("resident on top of it, at the end", fmt.Sprintf("%.1f MB", end-before), "45 MB", end-before <= 45)
 	row("on disk", fmt.Sprintf("%.1f MB", disk/1e6), "256 MB", disk <= 256e6)
 	return nil
+}
+
+// profileInto profiles the CPU until stop is called, where a folder was given.
+func profileInto(name string) (stop func(), err error) {
+	if *profile == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(filepath.Join(*profile, name))
+	if err != nil {
+		return nil, err
+	}
+	return pprof.StopCPUProfile, pprof.StartCPUProfile(f)
 }
 
 func tableBinary() error {

@@ -49,6 +49,11 @@ func tablePanels() error {
 	for range 40 * 60 {
 		tick()
 	}
+	if stop, err := profileInto("panels.prof"); err != nil {
+		return err
+	} else {
+		defer stop()
+	}
 	h := e.Handler()
 	for _, setting := range []struct {
 		name  string
