@@ -36,6 +36,8 @@ var (
 	series  = flag.Int("series", 1000, "series")
 	hours   = flag.Float64("hours", 2, "hours of samples of the table hours")
 	seconds = flag.Int("seconds", 90, "length of the table beside")
+	minutes = flag.Int("minutes", 40, "minutes of samples before the table panels")
+	match   = flag.String("match", "", "only these panels: a part of the table's name or of a query")
 	profile = flag.String("profile", "", "write CPU and heap profiles into this folder")
 	role    = flag.String("role", "", "what a child of the table beside does")
 	folder  = flag.String("folder", "", "where that child keeps its samples")

@@ -34,7 +34,7 @@ func tablePanels() error {
 		return err
 	}
 	// Forty minutes: the span reaches over blocks and the head.
-	at := time.Now().Add(-40 * time.Minute)
+	at := time.Now().Add(-time.Duration(*minutes) * time.Minute)
 	e, err := open(dir, at)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func tablePanels() error {
 		at = at.Add(time.Second)
 		e.Append(w.snapshot(second, at))
 	}
-	for range 40 * 60 {
+	for range *minutes * 60 {
 		tick()
 	}
 	if stop, err := profileInto("panels.prof"); err != nil {
@@ -71,6 +71,10 @@ func tablePanels() error {
 		exprs, err := setting.exprs(target, setting.rate)
 		if err != nil {
 			return err
+		}
+		exprs = slices.DeleteFunc(exprs, func(expr string) bool { return !strings.Contains(setting.name+expr, *match) })
+		if len(exprs) == 0 {
+			continue
 		}
 		var all []took
 		for _, expr := range exprs {
