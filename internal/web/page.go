@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/status"
@@ -27,19 +28,75 @@ func (s *site) visible(r *http.Request) *status.Status {
 	if st == nil {
 		return &status.Status{}
 	}
-	if s.isTrusted(r) {
-		return st
-	}
+	trusted := s.isTrusted(r)
 	out := *st
 	out.Targets = make([]status.Server, len(st.Targets))
 	for i, t := range st.Targets {
 		t.Sources = append([]status.Source(nil), t.Sources...)
 		for j := range t.Sources {
-			t.Sources[j].Refused = nil
+			switch src := &t.Sources[j]; {
+			case !trusted:
+				src.Refused = nil
+			case src.Explain != nil:
+				src.Refused = src.Explain().Refused
+			}
 		}
 		out.Targets[i] = t
 	}
 	return &out
+}
+
+// explained is the answer of /explain.json.
+type explained struct {
+	Target string `json:"target"`
+	// Lines says that the visitor may see what strangers wrote.
+	Lines   bool        `json:"lines"`
+	Sources []explainee `json:"sources"`
+}
+
+type explainee struct {
+	status.Source
+	status.Explained
+	Refused []status.Refused `json:"refused,omitempty"` // of both the same field
+}
+
+// explain says how the sources of one target are read: ?target=NAME, and
+// &source=ROOM&file=LABEL for one of them alone.
+func (s *site) explain(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	out := explained{Target: q.Get("target"), Lines: s.isTrusted(r), Sources: []explainee{}}
+	found := false
+	if st := s.monitor.Status(); st != nil {
+		for _, t := range st.Targets {
+			if t.Target == nil || t.Target.Name != out.Target {
+				continue
+			}
+			found = true
+			for _, src := range t.Sources {
+				if q.Has("source") && (src.Name != q.Get("source") || src.File != q.Get("file")) {
+					continue
+				}
+				e := explainee{Source: src, Refused: src.Refused}
+				if src.Explain != nil {
+					e.Explained = src.Explain()
+					e.Refused = e.Explained.Refused
+				}
+				if !out.Lines {
+					e.Entries, e.Patterns, e.Refused = nil, nil, nil
+				}
+				out.Sources = append(out.Sources, e)
+			}
+		}
+	}
+	if !found {
+		http.Error(w, "no target "+strconv.Quote(out.Target)+": the page at / lists them", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := json.NewEncoder(w).Encode(out); err != nil {
+		s.options.Log.Debug("explanation broken off", "err", err)
+	}
 }
 
 // shown is what the page is drawn from.
