@@ -206,7 +206,7 @@ func (s *stream) describe(cfg *Config) status.Source {
 		path = s.log.Dir + "/" + s.log.Name
 	}
 	out := status.Source{Name: s.room, File: s.log.Name, Path: path, Ledger: &status.Ledger{
-		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.Lag, Gaps: gaps,
+		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.Lag, LagSeconds: l.LagSeconds, Gaps: gaps,
 	}}
 	out.Blind = s.blindLocked()
 	if s.detail != nil {

@@ -104,6 +104,8 @@ type Ledger struct {
 	Lost    int64 `json:"lost"`
 	Lag     int64 `json:"lag"`
 	Gaps    int64 `json:"gaps"`
+	// LagSeconds is how long the oldest byte that was not read has been there.
+	LagSeconds float64 `json:"lag_seconds"`
 }
 
 // Refused is one line that a parser turned away.

@@ -58,6 +58,8 @@ func TestPageHasNoInlineScript(t *testing.T) {
 // history answers the query API the way the engine does: each series of the
 // page has a wave over all of the span, and an alert fires in the middle of it.
 type history struct {
+	now    float64
+	behind bool // whether the access log is read late just now
 	mu      sync.Mutex
 	heights map[string]float64
 }
@@ -89,17 +91,45 @@ func (h *history) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		to, _ := strconv.ParseFloat(r.FormValue("end"), 64)
 		for i, expr := range strings.Split(strings.TrimPrefix(q, "label_replace("), " or label_replace(") {
 			height := h.height(expr)
-			of := maps.Clone(labels)
-			of["line"], of["alertname"] = strconv.Itoa(i), "ExecutorRejectionStorm"
-			var values [][2]any
-			for at := from; at <= to; at++ {
-				if strings.HasPrefix(expr, "ALERTS") && (at < to-400 || at > to-300) {
-					continue
+			add := func(value func(at float64) float64, more ...string) {
+				of := maps.Clone(labels)
+				of["line"] = strconv.Itoa(i)
+				for m := 0; m+1 < len(more); m += 2 {
+					of[more[m]] = more[m+1]
 				}
-				values = append(values, [2]any{at, fmt.Sprint(1.5 + math.Sin(at/20) + height)})
+				var values [][2]any
+				for at := from; at <= to; at++ {
+					if v := value(at); !math.IsNaN(v) {
+						values = append(values, [2]any{at, fmt.Sprint(v)})
+					}
+				}
+				if len(values) > 0 {
+					result = append(result, series{Metric: of, Values: values})
+				}
 			}
-			if len(values) > 0 {
-				result = append(result, series{Metric: of, Values: values})
+			wave := func(at float64) float64 { return 1.5 + math.Sin(at/20) + height }
+			when := func(lies bool, v float64) float64 {
+				if !lies {
+					return math.NaN()
+				}
+				return v
+			}
+			ago := h.now - 900
+			switch {
+			case strings.HasPrefix(expr, "ALERTS"):
+				add(func(at float64) float64 { return when(at >= h.now-400 && at <= h.now-300, 1) }, "alertname", "ExecutorRejectionStorm", "severity", "critical")
+			case strings.HasPrefix(expr, "target_up"):
+				add(func(at float64) float64 { return when(at < ago+100 || at > ago+140, 1) })
+			case strings.HasPrefix(expr, "sidecar_source_up"):
+				add(func(at float64) float64 { return when(at > ago+200 && at < ago+240, 0) }, "source", "accesslog")
+			case strings.HasPrefix(expr, "logfile_lag_seconds"):
+				add(func(at float64) float64 { return when(h.behind && at > h.now-30, at-h.now+31) }, "file", "access.log")
+			case strings.Contains(expr, "sum by (le)") && !strings.HasPrefix(expr, "histogram"):
+				for b, le := range []string{"0.005", "0.01", "0.025", "0.05", "0.1", "+Inf"} {
+					add(func(at float64) float64 { return float64(b*b) * (1.5 + math.Sin(at/20)) }, "le", le)
+				}
+			default:
+				add(wave)
 			}
 		}
 	} else {
@@ -127,7 +157,7 @@ func TestLivePageInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	server := httptest.NewServer(Handler(running(), Options{API: &history{}, Log: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(Handler(running(), Options{API: &history{now: float64(time.Now().Unix()), behind: true}, Log: slog.New(slog.DiscardHandler)}))
 	defer server.Close()
 	b, err := lab.StartBrowser(t.TempDir(), 1280, 1700)
 	lab.Need(t, err)
@@ -135,7 +165,7 @@ func TestLivePageInABrowser(t *testing.T) {
 	if err := b.Go(server.URL + "/"); err != nil {
 		t.Fatal(err)
 	}
-	if !b.Until(20*time.Second, `document.querySelectorAll("#live-charts canvas").length === 8`) {
+	if !b.Until(20*time.Second, `document.querySelectorAll("#live-charts canvas").length === 9`) {
 		t.Fatalf("not 8 charts; console: %v", b.Console())
 	}
 	var points []int
@@ -143,7 +173,7 @@ func TestLivePageInABrowser(t *testing.T) {
 		t.Errorf("charts without data; console: %v", b.Console())
 	}
 	// A canvas holds what was drawn: pixels of a line's own colour.
-	if err := b.Eval(`[...document.querySelectorAll(".chart")].map((c) => {
+	if err := b.Eval(`[...document.querySelectorAll(".chart:has(.dot)")].map((c) => {
 		const canvas = c.querySelector("canvas"), dot = c.querySelector(".dot");
 		const want = getComputedStyle(dot).backgroundColor.match(/\d+/g).map(Number);
 		const px = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -160,7 +190,7 @@ func TestLivePageInABrowser(t *testing.T) {
 	}
 	t.Logf("pixels of the first line of each chart: %v", points)
 	var words []string
-	if err := b.Eval(`import("/static/live/chart.js").then((m) => [[0.996, "percentunit"], [0.0042, "s"], [12.3, "s"], [0, "s"], [1536, "bytes"], [2.5e6, "Bps"], [0.25, "reqps"], [998, "reqps"], [10, "none"], [null, "s"]].map(([v, u]) => m.format(v, u)))`, &words); err != nil {
+	if err := b.Eval(`import("/static/live/words.js").then((m) => [[0.996, "percentunit"], [0.0042, "s"], [12.3, "s"], [0, "s"], [1536, "bytes"], [2.5e6, "Bps"], [0.25, "reqps"], [998, "reqps"], [10, "none"], [null, "s"]].map(([v, u]) => m.format(v, u)))`, &words); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := strings.Join(words, ", "), "100 %, 4.2 ms, 12 s, 0 s, 1.5 KiB, 2.5 MB/s, 0.25 /s, 998 /s, 10, –"; got != want {
@@ -171,7 +201,7 @@ func TestLivePageInABrowser(t *testing.T) {
 		t.Errorf("alerts: %q, %v", alerts, err)
 	}
 	// What a stranger wrote into a log is text, in the page's own part and in the tables.
-	if !b.Until(10*time.Second, `document.querySelector("#table-event td")?.textContent.includes("<img src=x")`) {
+	if !b.Until(10*time.Second, `document.querySelector("#table-events td")?.textContent.includes("<img src=x")`) {
 		t.Error("the event's name is not in the table as text")
 	}
 	var foreign int

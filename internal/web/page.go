@@ -19,8 +19,26 @@ var static embed.FS
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"age": func(t time.Time) string { return age(t, time.Now()) },
+	"age":   func(t time.Time) string { return age(t, time.Now()) },
+	"bytes": inBytes,
 }).Parse(pageText))
+
+// inBytes puts a size into words, as the live part of the page does.
+func inBytes(n int64) string {
+	if n < 1024 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	v, unit := float64(n), 0
+	for v >= 1024 && unit < 4 {
+		v /= 1024
+		unit++
+	}
+	digits := 0
+	if v < 10 {
+		digits = 1
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64) + " " + [...]string{"B", "KiB", "MiB", "GiB", "TiB"}[unit]
+}
 
 // visible is the status as this visitor may see it.
 func (s *site) visible(r *http.Request) *status.Status {
@@ -56,8 +74,9 @@ type explained struct {
 
 type explainee struct {
 	status.Source
-	status.Explained
-	Refused []status.Refused `json:"refused,omitempty"` // of both the same field
+	Entries  []status.Entry   `json:"entries,omitempty"`
+	Patterns []status.Pattern `json:"patterns,omitempty"`
+	Settings string           `json:"settings,omitempty"`
 }
 
 // explain says how the sources of one target are read: ?target=NAME, and
@@ -76,10 +95,10 @@ func (s *site) explain(w http.ResponseWriter, r *http.Request) {
 				if q.Has("source") && (src.Name != q.Get("source") || src.File != q.Get("file")) {
 					continue
 				}
-				e := explainee{Source: src, Refused: src.Refused}
+				e := explainee{Source: src}
 				if src.Explain != nil {
-					e.Explained = src.Explain()
-					e.Refused = e.Explained.Refused
+					x := src.Explain()
+					e.Entries, e.Patterns, e.Settings, e.Refused = x.Entries, x.Patterns, x.Settings, x.Refused
 				}
 				if !out.Lines {
 					e.Entries, e.Patterns, e.Refused = nil, nil, nil
