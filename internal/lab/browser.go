@@ -21,6 +21,7 @@ type Browser struct {
 	*Child
 	to      *os.File
 	session string
+	profile string
 
 	mu       sync.Mutex
 	next     int
@@ -79,7 +80,7 @@ func StartBrowser(dir string, width, height int) (*Browser, error) {
 		"--user-data-dir="+filepath.Join(dir, "profile"), fmt.Sprintf("--window-size=%d,%d", width, height), "about:blank")
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
 	cmd.ExtraFiles = []*os.File{theirs, mine}
-	b := &Browser{to: to, waiting: map[int]chan devtools{}}
+	b := &Browser{to: to, profile: filepath.Join(dir, "profile"), waiting: map[int]chan devtools{}}
 	b.Child, err = start("chromium", cmd)
 	theirs.Close()
 	mine.Close()
@@ -111,6 +112,14 @@ func (b *Browser) open() error {
 		}
 	}
 	return nil
+}
+
+// Stop ends Chromium. Its helpers outlive it for a moment and still write into the
+// profile, so that goes here, in as many tries as it takes, and not with the
+// caller's folder.
+func (b *Browser) Stop() {
+	b.Child.Stop()
+	Until(10*time.Second, func() bool { return os.RemoveAll(b.profile) == nil })
 }
 
 // Call is one command of the DevTools protocol.

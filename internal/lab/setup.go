@@ -34,6 +34,8 @@ func Setup() (missing []error) {
 	}
 	_, _, err = browser()
 	try(err)
+	_, err = Axe()
+	try(err)
 	return missing
 }
 

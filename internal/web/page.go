@@ -92,7 +92,7 @@ func (s *site) explain(w http.ResponseWriter, r *http.Request) {
 			}
 			found = true
 			for _, src := range t.Sources {
-				if q.Has("source") && (src.Name != q.Get("source") || src.File != q.Get("file")) {
+				if q.Has("source") && src.Name != q.Get("source") || q.Has("file") && src.File != q.Get("file") {
 					continue
 				}
 				e := explainee{Source: src}

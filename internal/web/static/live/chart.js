@@ -18,6 +18,7 @@ export class Chart {
     this.queries = spec.series.map((s) => fill(s.expr, run.target)).join("\n");
     this.root = make("figure", "chart");
     this.root.id = id;
+    this.root.chart = this; // for whoever opens the console, and for the tests
     const caption = make("figcaption");
     const title = make("h3", "", spec.title);
     if (run.name) title.append(" ", make("span", "of", run.name));

@@ -77,6 +77,15 @@ class Page {
     put(at("live-said"), alarms ? `Alerts firing. ${alarms}` : this.api ? "No alert fires." : "");
   }
 
+  // drag zooms to what was dragged across. The other charts follow the mouse by
+  // themselves and tell of the same drag, in the same breath.
+  drag(a, b) {
+    if (this.dragged) return;
+    this.dragged = true;
+    setTimeout(() => (this.dragged = false));
+    this.zoom(a, b);
+  }
+
   zoom(a, b) {
     const end = this.lanes[0].alerts.end;
     const wide = Math.min(Math.max(b - a, 5), SPAN);
