@@ -41,7 +41,11 @@ export class Chart {
     box.append(this.plotAt, this.stale);
     this.root.append(caption, box, this.legend, more);
     place.append(this.root);
-    this.seen = new IntersectionObserver(([e]) => (this.visible = e.isIntersecting));
+    // One that is out of sight is not drawn; it is when it comes into it.
+    this.seen = new IntersectionObserver(([e]) => {
+      this.visible = e.isIntersecting;
+      if (this.visible) run.soon();
+    });
     this.seen.observe(this.root);
     // Width is measured when it changes, and not at each draw: that would cost a
     // layout of the page each time.

@@ -27,7 +27,7 @@ export class Lane {
     this.tables = new Tables(places.tables, page.spec.tables, target, this.api, several);
     this.charts = page.spec.charts.map((spec) => {
       const Kind = spec.kind === "heat" ? HeatChart : LineChart;
-      const run = { target, name: several ? target : "", alerts: this.alerts, marks: this.marks, zoom: (a, b) => page.drag(a, b), asked: () => this.asked };
+      const run = { target, name: several ? target : "", alerts: this.alerts, marks: this.marks, zoom: (a, b) => page.drag(a, b), soon: () => page.soon(), asked: () => this.asked };
       const chart = new Kind(places.charts, spec, run, grid(), "chart-" + spec.id + (number ? "-" + (number + 1) : ""));
       chart.fresh = true;
       return chart;

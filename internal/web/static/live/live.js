@@ -77,6 +77,16 @@ class Page {
     put(at("live-said"), alarms ? `Alerts firing. ${alarms}` : this.api ? "No alert fires." : "");
   }
 
+  // soon draws once, however many ask for it.
+  soon() {
+    if (this.coming) return;
+    this.coming = true;
+    requestAnimationFrame(() => {
+      this.coming = false;
+      this.draw();
+    });
+  }
+
   // drag zooms to what was dragged across. The other charts follow the mouse by
   // themselves and tell of the same drag, in the same breath.
   drag(a, b) {
