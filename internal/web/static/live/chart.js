@@ -174,7 +174,9 @@ export class LineChart extends Chart {
   }
 
   axisY() {
-    return { values: (_, ticks) => ticks.map((v) => format(v, this.spec.unit)) };
+    // Sizes are told in powers of 1024, so the axis is divided by them.
+    const incrs = this.spec.unit === "bytes" ? Array.from({ length: 45 }, (_, i) => 2 ** i) : undefined;
+    return { incrs, values: (_, ticks) => ticks.map((v) => format(v, this.spec.unit)) };
   }
 
   lines(names) {
