@@ -40,8 +40,9 @@ func inBytes(n int64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64) + " " + [...]string{"B", "KiB", "MiB", "GiB", "TiB"}[unit]
 }
 
-// visible is the status as this visitor may see it.
-func (s *site) visible(r *http.Request) *status.Status {
+// visible is the status as this visitor may see it; lines asks for the refused
+// lines too, for which every source is looked at closely.
+func (s *site) visible(r *http.Request, lines bool) *status.Status {
 	st := s.monitor.Status()
 	if st == nil {
 		return &status.Status{}
@@ -53,7 +54,7 @@ func (s *site) visible(r *http.Request) *status.Status {
 		t.Sources = append([]status.Source(nil), t.Sources...)
 		for j := range t.Sources {
 			switch src := &t.Sources[j]; {
-			case !trusted:
+			case !trusted || !lines:
 				src.Refused = nil
 			case src.Explain != nil:
 				src.Refused = src.Explain().Refused
@@ -127,7 +128,7 @@ type shown struct {
 
 func (s *site) page(w http.ResponseWriter, r *http.Request) {
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, shown{s.visible(r), s.options.API != nil}); err != nil {
+	if err := pageTemplate.Execute(&b, shown{s.visible(r, true), s.options.API != nil}); err != nil {
 		s.options.Log.Error("BUG: the page can't be drawn", "err", err)
 		http.Error(w, "the page can't be drawn: "+err.Error(), http.StatusInternalServerError)
 		return
@@ -140,7 +141,8 @@ func (s *site) statusJSON(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(s.visible(r)); err != nil {
+	// ?lines=0 is for whoever comes every few seconds.
+	if err := enc.Encode(s.visible(r, r.FormValue("lines") != "0")); err != nil {
 		s.options.Log.Debug("status broken off", "err", err)
 	}
 }

@@ -69,7 +69,7 @@ class Page {
     for (const l of this.lanes) l.draw(from, to);
     const since = this.api ? "" : ", since this page was opened";
     const zoom = this.zoomed ? `Zoomed to ${clock(from)} – ${clock(to)}` : "Each second";
-    put(at("live-state"), this.trouble || (this.paused ? "Paused." : `${zoom}${since}. Times of ${zone()}.`));
+    put(at("live-state"), this.trouble || (this.paused ? "Paused." : `${zoom}${since}. Times of ${zone}.`));
     at("live-state").classList.toggle("error", Boolean(this.trouble));
     at("zoom-reset").disabled = !this.zoomed;
     // Read aloud only when another alert fires, not with each new figure.
@@ -129,7 +129,7 @@ const explains = new Map();
 
 async function status(page) {
   try {
-    const targets = (await askJSON("/status.json")).targets ?? [];
+    const targets = (await askJSON("/status.json?lines=0")).targets ?? [];
     page?.tell(targets);
     for (const t of targets) {
       const section = at(t.target.name);
