@@ -124,6 +124,11 @@ func TestEndToEndPage(t *testing.T) {
 	}
 	p.explains(b)
 	p.lights()
+	// A server that is gone is marked, and no line goes on at 0.
+	s.Stop()
+	p.until(20*time.Second, "the server's end on the charts", `document.querySelector("#chart-answers .stale").textContent.includes("server down")`)
+	p.until(20*time.Second, "the server's end in the headline", `/down|gone|not there/.test(document.querySelector(".headline").textContent)`)
+	p.until(5*time.Second, "a gap", `(() => { const c = document.getElementById("chart-answers").chart; return c.plot.data.slice(1).every((row) => row.at(-1) === null); })()`)
 	if said := p.Console(); len(said) > 0 {
 		t.Errorf("the console says: %v", said)
 	}

@@ -2,8 +2,12 @@ package web
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/jvm-sidecar/sidecar/collectors"
+	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
 
 // TestExplainInABrowser: a source that is opened shows its account, its lines with
@@ -36,6 +40,16 @@ func TestExplainInABrowser(t *testing.T) {
 	if err := b.Eval(`document.querySelectorAll("main img, main script").length`, &foreign); err != nil || foreign != 0 {
 		t.Errorf("%d elements out of a log: %v", foreign, err)
 	}
+	// The query is copied, or marked for the hand where the browser does not allow it.
+	if err := b.Eval(`document.querySelector("#chart-heap details button").click(), true`, new(bool)); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Until(5*time.Second, `(() => {
+		const said = document.querySelector("#chart-heap details button").textContent;
+		return said === "Copied" || said.startsWith("Selected") && getSelection().toString().includes('jvm_memory_max_bytes{target="tomcat-8080",area="heap"}');
+	})()`) {
+		t.Errorf("the PromQL is not copied: %s", b.Words(`document.querySelector("#chart-heap details button").textContent`))
+	}
 	axeFindsNothing(t, b, "explain")
 	shoot(t, b, "live-explain")
 	if said, out := b.Console(), b.Outside(page); len(said)+len(out) > 0 {
@@ -43,9 +57,41 @@ func TestExplainInABrowser(t *testing.T) {
 	}
 }
 
+// moving is a sidecar without an engine: each look finds 5 requests more.
+type moving struct {
+	fake
+	set *metric.Set
+	of  map[string]*metric.Family
+	mu  sync.Mutex
+}
+
+func newMoving() *moving {
+	m := &moving{fake: closely(1), set: metric.ForTarget("tomcat-8080"), of: map[string]*metric.Family{}}
+	for _, f := range collectors.Catalogue() {
+		m.of[f.Name] = f
+	}
+	return m
+}
+
+func (m *moving) Snapshot() *metric.Snapshot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.set.Gauge(m.of["target_up"]).Set(1)
+	m.set.Gauge(m.of["jvm_threadpool_threads"], "catalina-exec").Set(7)
+	m.set.Gauge(m.of["jvm_threadpool_max_threads"], "catalina-exec").Set(10)
+	m.set.Gauge(m.of["jvm_memory_used_bytes"], "heap").Set(1 << 20)
+	m.set.Counter(m.of["accesslog_requests_total"], "GET", "2xx", "").Add(5)
+	for range 5 {
+		m.set.Histogram(m.of["accesslog_request_duration_seconds"], "2xx", "").Observe(0.03)
+	}
+	g := metric.NewGathering()
+	g.Add(m.set)
+	return g.Snapshot(time.Now())
+}
+
 // TestLivePageWithoutEngine: no history is no reason to show nothing.
 func TestLivePageWithoutEngine(t *testing.T) {
-	b, page := openLive(t, closely(1), nil, "")
+	b, page := openLive(t, newMoving(), nil, "")
 	if said := b.Words(`document.getElementById("live").textContent`); !strings.Contains(said, "The engine is off") {
 		t.Errorf("the page does not say that the engine is off: %.300s", said)
 	}
@@ -53,6 +99,16 @@ func TestLivePageWithoutEngine(t *testing.T) {
 		if strings.Contains(url, "/api/") {
 			t.Errorf("the page asks %s, which is not there", url)
 		}
+	}
+	// Current values, and rates between two looks.
+	for chart, want := range map[string]string{"pool": "catalina-exec 7", "answers": "2xx ", "latency": "p99 ", "spread": "25 ms to 50 ms", "heap": "in use "} {
+		label := `document.querySelector("#chart-` + chart + ` .plot").getAttribute("aria-label")`
+		if !b.Until(15*time.Second, label+`.includes("`+want+`")`) {
+			t.Errorf("%s says %q, want %q", chart, b.Words(label), want)
+		}
+	}
+	if got := b.Words(`document.querySelector(".headline").textContent`); !strings.Contains(got, "is up") {
+		t.Errorf("the headline: %q", got)
 	}
 	axeFindsNothing(t, b, "off")
 	if said, out := b.Console(), b.Outside(page); len(said)+len(out) > 0 {

@@ -55,7 +55,13 @@ export class Explain {
     this.key = key;
     const at = this.inside.querySelector(".scroll")?.scrollTop;
     const parts = [];
+    if (s.path) {
+      const p = make("p", "dim", "Reads ");
+      p.append(make("code", "", s.path));
+      parts.push(p);
+    }
     if (s.detail) parts.push(make("p", "", s.detail));
+    for (const b of s.blind ?? []) parts.push(make("p", "blind", b.needs ? `${b.detail} Needed: ${b.needs}.` : b.detail));
     if (s.ledger) parts.push(this.ledger(s.ledger));
     if (!lines) parts.push(make("p", "dim", "Lines of logs are shown only on the sidecar's own machine, or to users of its web config."));
     else if (s.ledger) parts.push(...this.lines(s), ...this.refused(s));

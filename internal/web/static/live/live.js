@@ -3,7 +3,7 @@
 import { API, askJSON, now } from "./series.js";
 import { Lane, SPAN } from "./lane.js";
 import { Explain } from "./explain.js";
-import { clock, onTheme, put, zone } from "./words.js";
+import { clock, make, onTheme, put, zone } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const live = at("live");
@@ -137,6 +137,9 @@ async function status(page) {
       if (!mark) continue;
       put(mark, t.up ? "up" : "down");
       mark.className = t.up ? "up" : "down";
+      // The table says what was so when the page was made; what follows it is live.
+      section.querySelector(".still").hidden = true;
+      findings(section.querySelector(".findings"), t.findings ?? []);
       for (const s of t.sources ?? []) {
         const key = [t.target.name, s.name, s.file].join("\0");
         if (!explains.has(key)) explains.set(key, new Explain(section.querySelector(".explain"), t.target.name, s));
@@ -149,6 +152,21 @@ async function status(page) {
   } catch {
     // tick says that the sidecar does not answer.
   }
+}
+
+// findings are the settings that will hurt, as last judged.
+function findings(place, list) {
+  const key = JSON.stringify(list);
+  if (place.dataset.key === key) return;
+  place.dataset.key = key;
+  place.hidden = list.length === 0;
+  place.querySelector("ul").replaceChildren(
+    ...list.map((f) => {
+      const li = make("li", "", `${f.detail} `);
+      li.append(make("span", "dim", `(${f.id})`));
+      return li;
+    }),
+  );
 }
 
 // keys are for whoever has no mouse, or does not want it.
