@@ -287,9 +287,10 @@ func (b *Browser) Screenshot(path string) error {
 	return os.WriteFile(path, png, 0o644)
 }
 
-// TaskSeconds is how long the renderer has worked since the page was opened, by
-// its own account.
-func (b *Browser) TaskSeconds() (float64, error) {
+// Durations are how long the renderer has worked since the page was opened, in
+// seconds and by its own account: TaskDuration is all, and ScriptDuration,
+// LayoutDuration and RecalcStyleDuration are parts of it.
+func (b *Browser) Durations() (map[string]float64, error) {
 	var r struct {
 		Metrics []struct {
 			Name  string
@@ -297,14 +298,18 @@ func (b *Browser) TaskSeconds() (float64, error) {
 		}
 	}
 	if err := b.Call("Performance.getMetrics", nil, &r); err != nil {
-		return 0, err
+		return nil, err
 	}
+	out := map[string]float64{}
 	for _, m := range r.Metrics {
-		if m.Name == "TaskDuration" {
-			return m.Value, nil
+		if strings.HasSuffix(m.Name, "Duration") {
+			out[m.Name] = m.Value
 		}
 	}
-	return 0, errors.New("chromium has no TaskDuration")
+	if _, ok := out["TaskDuration"]; !ok {
+		return nil, errors.New("chromium has no TaskDuration")
+	}
+	return out, nil
 }
 
 // Outside are the requests that left for anywhere but the given origin.

@@ -59,17 +59,21 @@ func (b *Browser) Words(js string) string {
 	return said
 }
 
-// Idle lets the page run by itself for a while: what is measured then is what it
-// costs to leave it open.
-func (b *Browser) Idle(d time.Duration) (busy float64, err error) {
-	before, err := b.TaskSeconds()
+// Idle lets the page run by itself for a while, and says which share of it the
+// renderer worked, by kind: what it costs to leave the page open.
+func (b *Browser) Idle(d time.Duration) (busy map[string]float64, err error) {
+	before, err := b.Durations()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	began := time.Now()
 	time.Sleep(d)
-	after, err := b.TaskSeconds()
-	return (after - before) / time.Since(began).Seconds(), err
+	busy, err = b.Durations()
+	took := time.Since(began).Seconds()
+	for kind := range busy {
+		busy[kind] = (busy[kind] - before[kind]) / took
+	}
+	return busy, err
 }
 
 // quoteJS makes a string of JavaScript.

@@ -61,7 +61,7 @@ func (h *history) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/api/v1/query_range") {
 		from, _ := strconv.ParseFloat(r.FormValue("start"), 64)
 		to, _ := strconv.ParseFloat(r.FormValue("end"), 64)
-		for i, expr := range strings.Split(strings.TrimPrefix(q, "label_replace("), " or label_replace(") {
+		for i, expr := range strings.Split(q, "label_replace(")[1:] {
 			height := h.height(expr)
 			add := func(value func(at float64) float64, more ...string) {
 				of := maps.Clone(labels)

@@ -107,7 +107,7 @@ func measure(minutes, rounds int, length time.Duration) error {
 		return err
 	}
 	defer browser.Stop()
-	var alone, with, busy, paint []float64
+	var alone, with, busy, script, layout, paint []float64
 	for range rounds {
 		used, err := cpuOver(server.Process.Pid, func() error { time.Sleep(length); return nil })
 		if err != nil {
@@ -125,7 +125,9 @@ func measure(minutes, rounds int, length time.Duration) error {
 		time.Sleep(3 * time.Second) // what comes once is over
 		used, err = cpuOver(server.Process.Pid, func() error {
 			share, err := browser.Idle(length)
-			busy = append(busy, share)
+			busy = append(busy, share["TaskDuration"])
+			script = append(script, share["ScriptDuration"])
+			layout = append(layout, share["LayoutDuration"]+share["RecalcStyleDuration"])
 			return err
 		})
 		if err != nil {
@@ -139,6 +141,7 @@ func measure(minutes, rounds int, length time.Duration) error {
 	fmt.Printf("9 charts at 1 s over %d min of %s series, %d turns of %v each; medians (least to most)\n", minutes, series, rounds, length)
 	fmt.Printf("all charts drawn after opening: %s s\n", spread(paint, 1, 2))
 	fmt.Printf("renderer busy (TaskDuration):   %s %% of the time (bar: 5)\n", spread(busy, 100, 1))
+	fmt.Printf("  of it script, layout and style: %s %%, %s %%\n", spread(script, 100, 1), spread(layout, 100, 1))
 	fmt.Printf("server alone:                   %s %% of a core\n", spread(alone, 100, 2))
 	fmt.Printf("server with the page:           %s %% of a core\n", spread(with, 100, 2))
 	cost := make([]float64, len(with))

@@ -47,8 +47,8 @@ export class Lane {
     const due = new Map(); // start -> what to ask from there
     const update = (grid, queries) => {
       grid.advance(t);
-      // Two seconds are asked for again: the last tick may have come late.
-      const from = Math.max(t - SPAN + 1, (grid.asked ?? 0) - 2);
+      // The last second is asked for again: its tick may have come after it.
+      const from = Math.max(t - SPAN + 1, (grid.asked ?? 0) - 1);
       if (!due.has(from)) due.set(from, []);
       for (const q of queries) due.get(from).push({ grid, ...q });
     };
