@@ -68,6 +68,7 @@ type Monitor struct {
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
 	cfg      Config
+	inForce  *Config // cfg, never changed
 	pacer    *follow.Pacer
 	scanner  *target.Scanner
 	registry *target.Registry
@@ -138,12 +139,14 @@ func New(cfg Config, o Options) (*Monitor, error) {
 // configure puts settings in force that no server holds yet.
 func (m *Monitor) configure(cfg Config) {
 	m.cfg = cfg
+	m.inForce = &cfg // of its own: the page reads it without the lock
 	m.pacer = follow.NewPacer(cfg.Limits.CPU)
 	if cfg.Limits.Memory > 0 {
 		debug.SetMemoryLimit(cfg.Limits.Memory)
 	}
-	cfg.Targets.Proc = m.options.Procfs
-	m.scanner = target.New(cfg.Targets)
+	targets := cfg.Targets
+	targets.Proc = m.options.Procfs
+	m.scanner = target.New(targets)
 	m.configureShip(cfg.Loki)
 }
 

@@ -163,10 +163,10 @@ func (m *Monitor) describe(servers []*server, ready bool, now time.Time) *status
 			v.Target = &target.Target{Name: s.name(), Kind: s.entry.Kind}
 		}
 		for _, w := range s.watches {
-			v.Sources = append(v.Sources, w.describe())
+			v.Sources = append(v.Sources, w.describe(m.inForce))
 		}
 		for _, st := range s.streams {
-			v.Sources = append(v.Sources, st.describe())
+			v.Sources = append(v.Sources, st.describe(m.inForce))
 		}
 		out.Targets = append(out.Targets, v)
 	}
