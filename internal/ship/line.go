@@ -21,8 +21,9 @@ type labels struct{ target, source, level, event string }
 
 // A stream is the lines with the same labels.
 type stream struct {
-	text string // {event="…", …}
-	last int64  // the time of its last line
+	text  string // {event="…", …}
+	event string
+	last  int64 // the time of its last line
 }
 
 // next gives a line its own nanosecond: Loki keeps one of two lines with equal
@@ -122,7 +123,7 @@ func (s *Shipper) stream(t *Tap, e *Entry) *stream {
 		for name, value := range s.cfg.Labels {
 			pairs[name] = value
 		}
-		st = &stream{text: labelText(pairs)}
+		st = &stream{text: labelText(pairs), event: strings.Clone(e.Event)}
 		// Labels are cloned: those of an entry may point into a caller's buffer.
 		key = labels{strings.Clone(key.target), strings.Clone(key.source), strings.Clone(key.level), strings.Clone(key.event)}
 		s.streams[key] = st

@@ -87,6 +87,7 @@ type Counts struct {
 func (s *Shipper) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tally()
 	c := Counts{Selected: s.n.selected, Shipped: s.n.shipped, Suppressed: s.n.suppressed, Reasons: map[string]float64{}, Summaries: s.n.summaries}
 	for why, n := range s.n.dropped {
 		c.Dropped += n
@@ -103,6 +104,7 @@ func (s *Shipper) Counts() Counts {
 func (s *Shipper) WriteTo(set *metric.Set) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tally()
 	set.Counter(Selected).Set(s.n.selected)
 	set.Counter(Shipped).Set(s.n.shipped)
 	set.Counter(Suppressed).Set(s.n.suppressed)
@@ -147,6 +149,7 @@ type state struct {
 func (s *Shipper) Save() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tally()
 	n := &s.n
 	return json.Marshal(state{n.selected, n.shipped, n.suppressed, n.dropped, n.batches, n.errors, n.sent, n.summaries, n.cut, n.last,
 		float64(s.queue.weight + s.flight.lines + s.spool.total().lines)})

@@ -107,6 +107,15 @@ func New(cfg Config, log *slog.Logger) (*Shipper, error) {
 }
 
 func newWith(cfg Config, log *slog.Logger, client *http.Client) (*Shipper, error) {
+	s := unstarted(cfg, log, client)
+	s.openSpool()
+	go s.clock()
+	go s.run()
+	return s, nil
+}
+
+// unstarted makes a Shipper that takes lines and does nothing with them.
+func unstarted(cfg Config, log *slog.Logger, client *http.Client) *Shipper {
 	s := &Shipper{
 		log: log, streams: map[labels]*stream{}, taps: map[*Tap]bool{},
 		wake: make(chan struct{}, 1), stopping: make(chan struct{}), done: make(chan struct{}),
@@ -114,10 +123,7 @@ func newWith(cfg Config, log *slog.Logger, client *http.Client) (*Shipper, error
 	}
 	s.hard, s.cancel = context.WithCancel(context.Background())
 	s.configure(cfg, client)
-	s.openSpool()
-	go s.clock()
-	go s.run()
-	return s, nil
+	return s
 }
 
 // clientOf checks the settings and makes the client.
