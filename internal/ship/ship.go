@@ -32,6 +32,7 @@
 package ship
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -254,6 +255,10 @@ func (s *Shipper) drop(why string, lines int64) {
 func shape(mask masker, b []byte, limit int) (string, bool) {
 	// Masking is linear but not free: bound what a hostile line may cost.
 	raw := b[:min(len(b), 4*limit)]
+	if len(raw) < len(b) {
+		// In two halves of a word a mask may not know the secret (//user:pass@host).
+		raw = raw[:max(0, bytes.LastIndexAny(raw, " \t\n"))]
+	}
 	text := mask.mask(valid(raw))
 	if len(text) <= limit && len(raw) == len(b) {
 		return text, false
