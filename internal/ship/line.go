@@ -93,6 +93,15 @@ func (q *queue) pop() line {
 	return l
 }
 
+// putBack puts lines that were taken before all others.
+func (q *queue) putBack(lines []line) {
+	q.list = append(lines, q.list[q.head:]...)
+	q.head = 0
+	n := amount(lines)
+	q.bytes += n.bytes
+	q.weight += n.lines
+}
+
 // take removes lines of at most so many bytes, and at least one.
 func (q *queue) take(bytes int64) (out []line) {
 	for q.lines() > 0 {

@@ -70,6 +70,7 @@ type Shipper struct {
 	cfg     Config // what follows is guarded by mu
 	mask    masker
 	client  *http.Client
+	sender  sender
 	streams map[labels]*stream
 	taps    map[*Tap]bool
 	queue   queue
@@ -168,6 +169,7 @@ func (s *Shipper) configure(cfg Config, client *http.Client) {
 		cfg.SpoolDir = s.cfg.SpoolDir
 	}
 	s.cfg, s.mask, s.host, s.client = cfg, newMasker(cfg.Masks), clean(host, 255), client
+	s.sender = &pusher{&cfg, client}
 	s.streams = map[labels]*stream{}
 	s.nudge()
 }
@@ -233,14 +235,20 @@ func (s *Shipper) put(t *Tap, e *Entry, text string, meta push.LabelsAdapter, no
 		s.since = now
 	}
 	s.queue.push(l)
-	for s.queue.bytes > int64(s.cfg.QueueBytes) {
-		old := s.queue.pop()
-		s.drop(dropFull, old.weight)
-	}
+	s.bound()
 	if n := s.queue.bytes; n >= int64(s.cfg.BatchBytes) || n >= int64(s.cfg.QueueBytes)/2 || s.queue.lines() == 1 {
 		s.nudge()
 	}
 	return l.at
+}
+
+// bound keeps the queue within its memory: the oldest go. The caller holds the
+// lock.
+func (s *Shipper) bound() {
+	for s.queue.bytes > int64(s.cfg.QueueBytes) {
+		old := s.queue.pop()
+		s.drop(dropFull, old.weight)
+	}
 }
 
 // drop counts lines that are lost; the caller holds the lock.

@@ -14,11 +14,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
 
-// TestEqualLines is a thousand equal access lines of one second, pushed to a
-// server that stores them, answers 500, and keeps one of equal entries.
-func TestEqualLines(t *testing.T) {
+// TestCase23EqualLines is a thousand equal access lines of one second, pushed to
+// a server that stores them, answers 500, and keeps one of equal entries.
+func TestCase23EqualLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoki()
 		l.answer = func(n int, _ []storedLine) (int, map[string]string, bool, error) {
@@ -60,9 +62,10 @@ func TestEqualLines(t *testing.T) {
 	})
 }
 
-// TestThrottled is 429 with Retry-After for half a minute, and then an outage of
-// half an hour: nobody waits, memory is bounded, each line is somewhere.
-func TestThrottled(t *testing.T) {
+// TestCase24Throttled is 429 with Retry-After for half a minute: nobody waits,
+// memory is bounded, each line is somewhere, and what waited flows at the
+// configured rate.
+func TestCase24Throttled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoki()
 		began := time.Now()
@@ -72,7 +75,8 @@ func TestThrottled(t *testing.T) {
 			}
 			return 204, nil, true, nil
 		}
-		s := newShipper(t, l, nil)
+		const rate = 100 << 10
+		s := newShipper(t, l, func(c *Config) { c.BytesPerSecond, c.BatchBytes = rate, 64<<10 })
 		tap := s.Tap("tomcat", "accesslog", "access.log")
 		for i := range 20000 {
 			tap.Offer(nil, &Entry{At: time.Now().UnixNano(), Line: numbered(i)})
@@ -87,6 +91,14 @@ func TestThrottled(t *testing.T) {
 		if c := balanced(t, s); c.Shipped != 20000 || len(l.lines()) != 20000 {
 			t.Errorf("shipped %v, stored %d, want 20000", c.Shipped, len(l.lines()))
 		}
+		if lines, texts := l.texts(), 20000; lines[0] != "line 000000" || lines[texts-1] != "line 019999" {
+			t.Errorf("%q to %q", lines[0], lines[texts-1])
+		}
+		// 20,000 lines of some 170 bytes, counted as the queue counts them, take half
+		// a minute at this rate once they are taken.
+		if over := l.when[len(l.when)-1].Sub(began.Add(30 * time.Second)); over < 25*time.Second || over > 45*time.Second {
+			t.Errorf("the backlog took %v", over)
+		}
 		for i := 1; i < 14; i++ { // one push each two seconds, and a little more
 			if gap := l.when[i].Sub(l.when[i-1]); gap < 2*time.Second || gap > 3*time.Second {
 				t.Errorf("push %d came %v after the one before", i, gap)
@@ -96,7 +108,8 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-func TestOutage(t *testing.T) {
+// TestCase24Refused is an outage of half an hour at a hundred lines a second.
+func TestCase24Refused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoki()
 		began := time.Now()
@@ -335,6 +348,27 @@ func TestStorm(t *testing.T) {
 	})
 }
 
+// published fails unless the series that a scrape gets add up.
+func published(t *testing.T, s *Shipper) {
+	t.Helper()
+	set := metric.NewSet()
+	set.Lock()
+	defer set.Unlock()
+	s.WriteTo(set)
+	sum := map[*metric.Family]float64{}
+	for _, f := range []*metric.Family{Selected, Shipped, Suppressed, Dropped, Queued} {
+		set.Each(f, func(_ []string, v float64) {
+			if v < 0 {
+				t.Fatalf("%s is %v", f.Name, v)
+			}
+			sum[f] += v
+		})
+	}
+	if have := sum[Shipped] + sum[Suppressed] + sum[Dropped] + sum[Queued]; have != sum[Selected] {
+		t.Fatalf("shipped %v + suppressed %v + dropped %v + queued %v is not selected %v", sum[Shipped], sum[Suppressed], sum[Dropped], sum[Queued], sum[Selected])
+	}
+}
+
 // TestBalanceUnderFire looks at the sum all the time, while several files are
 // read and the server answers at random.
 func TestBalanceUnderFire(t *testing.T) {
@@ -375,8 +409,10 @@ func TestBalanceUnderFire(t *testing.T) {
 	go func() { files.Wait(); over.Store(true) }()
 	for !over.Load() {
 		balanced(t, s)
+		published(t, s)
 	}
 	stop(s)
+	published(t, s)
 	if c := balanced(t, s); c.Selected != 60000 || c.Suppressed == 0 || c.Shipped == 0 {
 		t.Errorf("%+v", c)
 	}

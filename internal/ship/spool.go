@@ -195,7 +195,15 @@ func (s *Shipper) spill() {
 		number := s.spool.number()
 		s.hold(amount(lines), 1)
 		s.mu.Unlock()
-		s.toSpool(number, lines)
+		if _, err := s.toSpool(number, lines); err != nil {
+			// A full disk: memory has room for them, until it is full as well.
+			s.mu.Lock()
+			s.hold(amount(lines), -1)
+			s.queue.putBack(lines)
+			s.bound()
+			s.mu.Unlock()
+			return
+		}
 	}
 }
 
@@ -205,40 +213,38 @@ func (s *Shipper) hold(n lot, sign int64) {
 	s.flight.bytes += sign * n.bytes
 }
 
-// toSpool writes lines that are counted as on their way. Where that fails they
-// are lost, and memory is all there is for the next half minute.
-func (s *Shipper) toSpool(number uint64, lines []line) (path string) {
-	n := amount(lines)
+// toSpool writes lines that are counted as on their way. On an error they still
+// are, and memory is all there is for the next half minute.
+func (s *Shipper) toSpool(number uint64, lines []line) (path string, err error) {
 	s.mu.Lock()
 	dir, limit := s.cfg.SpoolDir, s.cfg.SpoolBytes
 	s.mu.Unlock()
 	seg, err := writeSegment(dir, number, lines)
+	if err != nil {
+		s.log.Warn("the spool can't be written", "err", err)
+		s.mu.Lock()
+		s.spool.bad = time.Now().Add(30 * time.Second)
+		s.mu.Unlock()
+		return "", err
+	}
 	var gone []segment
 	s.mu.Lock()
-	s.hold(n, -1)
-	if err != nil {
-		s.drop(dropSpool, n.lines)
-		s.spool.bad = time.Now().Add(30 * time.Second)
-	} else {
-		at := len(s.spool.segments)
-		for at > 0 && s.spool.segments[at-1].number > number {
-			at--
-		}
-		s.spool.segments = append(s.spool.segments[:at:at], append([]segment{seg}, s.spool.segments[at:]...)...)
-		for len(s.spool.segments) > 0 && s.spool.total().bytes > limit {
-			gone = append(gone, s.spool.segments[0])
-			s.drop(dropSpoolFull, s.spool.segments[0].lines)
-			s.spool.segments = s.spool.segments[1:]
-		}
+	s.hold(amount(lines), -1)
+	at := len(s.spool.segments)
+	for at > 0 && s.spool.segments[at-1].number > number {
+		at--
+	}
+	s.spool.segments = append(s.spool.segments[:at:at], append([]segment{seg}, s.spool.segments[at:]...)...)
+	for len(s.spool.segments) > 0 && s.spool.total().bytes > limit {
+		gone = append(gone, s.spool.segments[0])
+		s.drop(dropSpoolFull, s.spool.segments[0].lines)
+		s.spool.segments = s.spool.segments[1:]
 	}
 	s.mu.Unlock()
 	for _, seg := range gone {
 		s.remove(seg.path)
 	}
-	if err != nil {
-		s.log.Warn("the spool can't be written", "err", err)
-	}
-	return seg.path
+	return seg.path, nil
 }
 
 // keep saves what is left of a batch when the Shipper stops.
@@ -251,24 +257,29 @@ func (s *Shipper) keep(b *batch) {
 	s.mu.Lock()
 	spooling := s.spooling()
 	s.flight = n
-	switch {
-	case spooling || len(rest) == 0:
-	case b.file != "":
-		// Its file stays. What of it was sent is sent again by the next run, with
-		// the times it had.
-		s.spool.segments = append([]segment{{b.number, b.file, n}}, s.spool.segments...)
-		s.flight = lot{}
-	default:
-		s.drop(dropStopped, n.lines)
-		s.flight = lot{}
-	}
 	s.mu.Unlock()
 	if len(rest) > 0 {
-		if !spooling {
+		written := ""
+		if spooling {
+			written, _ = s.toSpool(b.number, rest)
+		}
+		if written == "" {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.flight = lot{}
+			switch {
+			case b.file != "":
+				// Its file stays. What of it was sent is sent again by the next run,
+				// with the times it had.
+				s.spool.segments = append([]segment{{b.number, b.file, n}}, s.spool.segments...)
+			case spooling:
+				s.drop(dropSpool, n.lines)
+			default:
+				s.drop(dropStopped, n.lines)
+			}
 			return
 		}
-		seg := s.toSpool(b.number, rest)
-		if seg == b.file {
+		if written == b.file {
 			return
 		}
 	}
@@ -295,6 +306,11 @@ func (s *Shipper) keepQueue() {
 		number := s.spool.number()
 		s.hold(n, 1)
 		s.mu.Unlock()
-		s.toSpool(number, lines)
+		if _, err := s.toSpool(number, lines); err != nil {
+			s.mu.Lock()
+			s.hold(n, -1)
+			s.drop(dropSpool, n.lines)
+			s.mu.Unlock()
+		}
 	}
 }
