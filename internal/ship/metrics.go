@@ -83,6 +83,11 @@ type Counts struct {
 	Memory, Disk                           int64 // bytes that wait
 }
 
+// inMemory is what waits and is not on disk yet; the caller holds the lock.
+func (s *Shipper) inMemory() lot {
+	return lot{s.queue.weight + s.flight.lines + s.moving.lines, s.queue.bytes + s.flight.bytes + s.moving.bytes}
+}
+
 // Counts are the figures as of now, of one instant.
 func (s *Shipper) Counts() Counts {
 	s.mu.Lock()
@@ -94,8 +99,8 @@ func (s *Shipper) Counts() Counts {
 		c.Reasons[why] = n
 	}
 	disk := s.spool.total()
-	c.Queued = float64(s.queue.weight + s.flight.lines + disk.lines)
-	c.Memory, c.Disk = s.queue.bytes+s.flight.bytes, disk.bytes
+	c.Queued = float64(s.inMemory().lines + disk.lines)
+	c.Memory, c.Disk = s.inMemory().bytes, disk.bytes
 	return c
 }
 
@@ -112,9 +117,9 @@ func (s *Shipper) WriteTo(set *metric.Set) {
 		set.Counter(Dropped, why).Set(s.n.dropped[why])
 	}
 	disk := s.spool.total()
-	set.Gauge(Queued, "memory").Set(float64(s.queue.weight + s.flight.lines))
+	set.Gauge(Queued, "memory").Set(float64(s.inMemory().lines))
 	set.Gauge(Queued, "spool").Set(float64(disk.lines))
-	set.Gauge(QueuedBytes, "memory").Set(float64(s.queue.bytes + s.flight.bytes))
+	set.Gauge(QueuedBytes, "memory").Set(float64(s.inMemory().bytes))
 	set.Gauge(QueuedBytes, "spool").Set(float64(disk.bytes))
 	for _, r := range results {
 		set.Counter(Batches, r).Set(s.n.batches[r])
@@ -152,7 +157,7 @@ func (s *Shipper) Save() ([]byte, error) {
 	s.tally()
 	n := &s.n
 	return json.Marshal(state{n.selected, n.shipped, n.suppressed, n.dropped, n.batches, n.errors, n.sent, n.summaries, n.cut, n.last,
-		float64(s.queue.weight + s.flight.lines + s.spool.total().lines)})
+		float64(s.inMemory().lines + s.spool.total().lines)})
 }
 
 // Load adds the figures of an earlier run, whose queue is gone but for what is

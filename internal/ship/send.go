@@ -52,6 +52,7 @@ func (s *Shipper) run() {
 			break
 		}
 	}
+	<-s.dry
 	s.keepQueue()
 }
 
@@ -59,36 +60,18 @@ func (s *Shipper) run() {
 // it is full or has waited long enough. nil means that it is time to stop.
 func (s *Shipper) next() *batch {
 	for {
-		now := time.Now()
-		s.mu.Lock()
-		var wait time.Duration
+		b, seg, wait := s.choose(time.Now())
 		switch {
-		case s.stopped && (len(s.spool.segments) > 0 || s.queue.lines() == 0 || s.down || s.hard.Err() != nil):
-			// What is in the spool is safe, and what is in memory comes after it.
-			s.mu.Unlock()
-			return nil
-		case len(s.spool.segments) > 0:
-			seg := s.spool.segments[0]
-			s.spool.segments = s.spool.segments[1:]
-			s.flight = lot{seg.lines, seg.bytes}
-			s.mu.Unlock()
-			if b := s.unspool(seg); b != nil {
+		case b != nil:
+			return b
+		case seg != nil:
+			if b := s.unspool(*seg); b != nil {
 				return b
 			}
 			continue
-		case s.queue.lines() > 0:
-			wait = s.cfg.BatchWait - now.Sub(s.since)
-			if wait <= 0 || s.stopped || s.queue.bytes >= int64(s.cfg.BatchBytes) {
-				b := &batch{number: s.spool.number(), parts: [][]line{s.queue.take(int64(s.cfg.BatchBytes))}}
-				s.flight = amount(b.parts[0])
-				s.since = now
-				s.mu.Unlock()
-				return b
-			}
-		default:
-			wait = time.Hour
+		case wait < 0:
+			return nil
 		}
-		s.mu.Unlock()
 		timer := time.NewTimer(wait)
 		select {
 		case <-s.wake:
@@ -97,6 +80,34 @@ func (s *Shipper) next() *batch {
 		}
 		timer.Stop()
 	}
+}
+
+// choose is what is to be sent next: a batch of the queue, a segment of the
+// spool, or nothing for so long; less than 0 is to stop.
+func (s *Shipper) choose(now time.Time) (b *batch, seg *segment, wait time.Duration) {
+	s.spilling.Lock()
+	defer s.spilling.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopped && (len(s.spool.segments) > 0 || s.queue.lines() == 0 || s.down || s.hard.Err() != nil):
+		// What is in the spool is safe, and what is in memory comes after it.
+		return nil, nil, -1
+	case len(s.spool.segments) > 0:
+		first := s.spool.segments[0]
+		s.spool.segments = s.spool.segments[1:]
+		s.flight = lot{first.lines, first.bytes}
+		return nil, &first, 0
+	case s.queue.lines() == 0:
+		return nil, nil, time.Hour
+	}
+	wait = s.cfg.BatchWait - now.Sub(s.since)
+	if wait <= 0 || s.stopped || s.queue.bytes >= int64(s.cfg.BatchBytes) {
+		b = &batch{number: s.spool.number(), parts: [][]line{s.queue.take(int64(s.cfg.BatchBytes))}}
+		s.flight = amount(b.parts[0])
+		s.since = now
+	}
+	return b, nil, max(wait, 0)
 }
 
 // deliver sends a batch, in parts where it must, until each of its lines is
@@ -244,20 +255,13 @@ func (s *Shipper) pace(bytes int64) bool {
 	return s.hard.Err() == nil
 }
 
-// pause waits, and meanwhile moves the queue's head to the spool where the
-// memory gets short. It ends early when the Shipper is stopped.
+// pause waits, less long when the Shipper is stopped.
 func (s *Shipper) pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for {
-		s.spill()
-		select {
-		case <-timer.C:
-			return
-		case <-s.stopping:
-			return
-		case <-s.wake:
-		}
+	select {
+	case <-timer.C:
+	case <-s.stopping:
 	}
 }
 

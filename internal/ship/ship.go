@@ -10,7 +10,7 @@
 // fit is dropped, the oldest first, and counted.
 //
 //	stream ──> Tap ──> gate of the pattern ──> queue (memory) ──> batch ──> Loki
-//	           chosen?   │ more than N a s        │ full, or stop     │ 400: split
+//	           chosen?   │ more than N a s        │ half full, stop   │ 400: split
 //	                     v                        v                   │ 429, 5xx: wait
 //	             one line a second         spool (disk), else         │ other 4xx: drop
 //	             tells how many            dropped, counted           v
@@ -74,13 +74,20 @@ type Shipper struct {
 	streams map[labels]*stream
 	taps    map[*Tap]bool
 	queue   queue
-	flight  lot // of the batch on its way
+	flight  lot // of the batch on its way to Loki
+	moving  lot // on their way to the spool
 	spool   spool
 	n       counts
 	stopped bool
 	since   time.Time // when the oldest line of the queue came
 
+	// spilling is held while lines are on their way from the queue to the spool:
+	// the sender must not take younger ones meanwhile. It is taken before mu.
+	spilling sync.Mutex
+
 	wake     chan struct{} // there is something to do
+	half     chan struct{} // the queue is half full
+	dry      chan struct{} // closed when nobody spills any more
 	stopping chan struct{}
 	hard     context.Context // ends when stopping has taken long enough
 	cancel   context.CancelFunc
@@ -112,6 +119,7 @@ func newWith(cfg Config, log *slog.Logger, client *http.Client) (*Shipper, error
 	s := unstarted(cfg, log, client)
 	s.openSpool()
 	go s.clock()
+	go s.overflow()
 	go s.run()
 	return s, nil
 }
@@ -120,7 +128,8 @@ func newWith(cfg Config, log *slog.Logger, client *http.Client) (*Shipper, error
 func unstarted(cfg Config, log *slog.Logger, client *http.Client) *Shipper {
 	s := &Shipper{
 		log: log, streams: map[labels]*stream{}, taps: map[*Tap]bool{},
-		wake: make(chan struct{}, 1), stopping: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), half: make(chan struct{}, 1), dry: make(chan struct{}),
+		stopping: make(chan struct{}), done: make(chan struct{}),
 		n: newCounts(),
 	}
 	s.hard, s.cancel = context.WithCancel(context.Background())
@@ -171,13 +180,13 @@ func (s *Shipper) configure(cfg Config, client *http.Client) {
 	s.cfg, s.mask, s.host, s.client = cfg, newMasker(cfg.Masks), clean(host, 255), client
 	s.sender = &pusher{&cfg, client}
 	s.streams = map[labels]*stream{}
-	s.nudge()
+	nudge(s.wake)
 }
 
-// nudge wakes the sender up.
-func (s *Shipper) nudge() {
+// nudge wakes up whoever waits on the channel, now or later.
+func nudge(c chan struct{}) {
 	select {
-	case s.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -236,8 +245,11 @@ func (s *Shipper) put(t *Tap, e *Entry, text string, meta push.LabelsAdapter, no
 	}
 	s.queue.push(l)
 	s.bound()
-	if n := s.queue.bytes; n >= int64(s.cfg.BatchBytes) || n >= int64(s.cfg.QueueBytes)/2 || s.queue.lines() == 1 {
-		s.nudge()
+	if n := s.queue.bytes; n >= int64(s.cfg.BatchBytes) || s.queue.lines() == 1 {
+		nudge(s.wake)
+	}
+	if s.queue.bytes >= int64(s.cfg.QueueBytes)/2 {
+		nudge(s.half)
 	}
 	return l.at
 }
@@ -303,5 +315,5 @@ func (s *Shipper) Stop(ctx context.Context) {
 func (s *Shipper) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.queue.lines() == 0 && s.flight == (lot{}) && len(s.spool.segments) == 0
+	return s.queue.lines() == 0 && s.flight == (lot{}) && s.moving == (lot{}) && len(s.spool.segments) == 0
 }

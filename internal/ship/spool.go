@@ -183,38 +183,56 @@ func (s *Shipper) spooling() bool {
 	return s.cfg.SpoolDir != "" && s.cfg.SpoolBytes > 0 && time.Now().After(s.spool.bad)
 }
 
-// spill moves the queue's head to the spool until it is half empty.
-func (s *Shipper) spill() {
+// overflow spills whenever the queue is half full, in a goroutine of its own:
+// the sender may wait for an answer that does not come.
+func (s *Shipper) overflow() {
+	defer close(s.dry)
 	for {
-		s.mu.Lock()
-		if !s.spooling() || s.queue.bytes < int64(s.cfg.QueueBytes)/2 || s.hard.Err() != nil {
-			s.mu.Unlock()
+		select {
+		case <-s.stopping:
 			return
-		}
-		lines := s.queue.take(int64(s.cfg.BatchBytes))
-		number := s.spool.number()
-		s.hold(amount(lines), 1)
-		s.mu.Unlock()
-		if _, err := s.toSpool(number, lines); err != nil {
-			// A full disk: memory has room for them, until it is full as well.
-			s.mu.Lock()
-			s.hold(amount(lines), -1)
-			s.queue.putBack(lines)
-			s.bound()
-			s.mu.Unlock()
-			return
+		case <-s.half:
+			for s.spill() {
+			}
 		}
 	}
 }
 
-// hold adds to what is on its way, or takes from it; the caller holds the lock.
-func (s *Shipper) hold(n lot, sign int64) {
-	s.flight.lines += sign * n.lines
-	s.flight.bytes += sign * n.bytes
+// spill moves a batch from the queue's head to the spool, if that is more than
+// half full, and says whether it did.
+func (s *Shipper) spill() bool {
+	s.spilling.Lock()
+	defer s.spilling.Unlock()
+	s.mu.Lock()
+	if !s.spooling() || s.queue.bytes < int64(s.cfg.QueueBytes)/2 || s.stopped {
+		s.mu.Unlock()
+		return false
+	}
+	lines := s.queue.take(int64(s.cfg.BatchBytes))
+	number := s.spool.number()
+	s.hold(amount(lines), 1)
+	s.mu.Unlock()
+	if _, err := s.toSpool(number, lines); err != nil {
+		// A full disk: memory has room for them, until it is full as well.
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hold(amount(lines), -1)
+		s.queue.putBack(lines)
+		s.bound()
+		return false
+	}
+	return true
 }
 
-// toSpool writes lines that are counted as on their way. On an error they still
-// are, and memory is all there is for the next half minute.
+// hold adds to what is on its way to the spool, or takes from it; the caller
+// holds the lock.
+func (s *Shipper) hold(n lot, sign int64) {
+	s.moving.lines += sign * n.lines
+	s.moving.bytes += sign * n.bytes
+}
+
+// toSpool writes lines that are held. On an error they still are, and memory is
+// all there is for the next half minute.
 func (s *Shipper) toSpool(number uint64, lines []line) (path string, err error) {
 	s.mu.Lock()
 	dir, limit := s.cfg.SpoolDir, s.cfg.SpoolBytes
@@ -256,7 +274,8 @@ func (s *Shipper) keep(b *batch) {
 	n := amount(rest)
 	s.mu.Lock()
 	spooling := s.spooling()
-	s.flight = n
+	s.flight = lot{}
+	s.hold(n, 1)
 	s.mu.Unlock()
 	if len(rest) > 0 {
 		written := ""
@@ -266,7 +285,7 @@ func (s *Shipper) keep(b *batch) {
 		if written == "" {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.flight = lot{}
+			s.hold(n, -1)
 			switch {
 			case b.file != "":
 				// Its file stays. What of it was sent is sent again by the next run,
