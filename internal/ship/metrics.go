@@ -148,6 +148,7 @@ type state struct {
 	Cut        float64            `json:"cut"`
 	Last       time.Time          `json:"last"`
 	Queued     float64            `json:"queued"`
+	Lasts      map[string]int64   `json:"last_times,omitempty"`
 }
 
 // Save writes the figures down, for the checkpoint.
@@ -157,7 +158,7 @@ func (s *Shipper) Save() ([]byte, error) {
 	s.tally()
 	n := &s.n
 	return json.Marshal(state{n.selected, n.shipped, n.suppressed, n.dropped, n.batches, n.errors, n.sent, n.summaries, n.cut, n.last,
-		float64(s.inMemory().lines + s.spool.total().lines)})
+		float64(s.inMemory().lines + s.spool.total().lines), s.lastTimes(time.Now())})
 }
 
 // Load adds the figures of an earlier run, whose queue is gone but for what is
@@ -183,6 +184,12 @@ func (s *Shipper) Load(data []byte) error {
 	for _, m := range []struct{ to, from map[string]float64 }{{n.dropped, st.Dropped}, {n.batches, st.Batches}, {n.errors, st.Errors}} {
 		for k, v := range m.from {
 			m.to[k] += v
+		}
+	}
+	// A stamp of the far future in a checkpoint would push all lines there.
+	for text, last := range st.Lasts {
+		if last <= time.Now().Add(maxAhead).UnixNano() {
+			s.lasts[text] = max(s.lasts[text], last)
 		}
 	}
 	n.sent += st.Sent

@@ -72,6 +72,7 @@ type Shipper struct {
 	client  *http.Client
 	sender  sender
 	streams map[labels]*stream
+	lasts   map[string]int64 // of streams before other settings, or before a restart
 	taps    map[*Tap]bool
 	queue   queue
 	flight  lot // of the batch on its way to Loki
@@ -127,7 +128,7 @@ func newWith(cfg Config, log *slog.Logger, client *http.Client) (*Shipper, error
 // unstarted makes a Shipper that takes lines and does nothing with them.
 func unstarted(cfg Config, log *slog.Logger, client *http.Client) *Shipper {
 	s := &Shipper{
-		log: log, streams: map[labels]*stream{}, taps: map[*Tap]bool{},
+		log: log, streams: map[labels]*stream{}, lasts: map[string]int64{}, taps: map[*Tap]bool{},
 		wake: make(chan struct{}, 1), half: make(chan struct{}, 1), dry: make(chan struct{}),
 		stopping: make(chan struct{}), done: make(chan struct{}),
 		n: newCounts(),
@@ -179,6 +180,7 @@ func (s *Shipper) configure(cfg Config, client *http.Client) {
 	}
 	s.cfg, s.mask, s.host, s.client = cfg, newMasker(cfg.Masks), clean(host, 255), client
 	s.sender = &pusher{&cfg, client}
+	s.lasts = s.lastTimes(time.Now())
 	s.streams = map[labels]*stream{}
 	nudge(s.wake)
 }

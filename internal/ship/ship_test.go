@@ -160,6 +160,39 @@ func TestCase24Refused(t *testing.T) {
 	})
 }
 
+// TestEqualLinesAcrossRuns: the same line in the same second, before and after
+// the settings were changed and the sidecar was restarted, is three lines.
+func TestEqualLinesAcrossRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		s := newShipper(t, l, nil)
+		at := time.Now().UnixNano()
+		equal := func() {
+			s.Tap("tomcat", "accesslog", "access.log").Offer(nil, &Entry{At: at, Line: []byte("the same")})
+		}
+		equal()
+		s.configure(s.cfg, s.client)
+		equal()
+		time.Sleep(10 * time.Second)
+		stop(s)
+		saved, err := s.Save()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = newShipper(t, l, nil)
+		if err := s.Load(saved); err != nil {
+			t.Fatal(err)
+		}
+		equal()
+		time.Sleep(10 * time.Second)
+		stop(s)
+		lines := l.lines()
+		if len(lines) != 3 || lines[2].at != at+2 {
+			t.Errorf("%v, the first at %d", lines, at)
+		}
+	})
+}
+
 // TestSplit refuses batches with bad lines in them: the good lines land.
 func TestSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -325,7 +358,14 @@ func TestStorm(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		lone, told := 0, 0
+		passed, summaries := map[int64]int{}, map[int64]int{} // by second
 		for _, x := range l.lines() {
+			switch second := x.at / 1e9; {
+			case strings.HasPrefix(x.text, "line "):
+				passed[second]++
+			case strings.HasSuffix(x.text, " more"):
+				summaries[second]++
+			}
 			if x.text == "the lone one" {
 				lone++
 			}
@@ -333,6 +373,14 @@ func TestStorm(t *testing.T) {
 			if rest, ok := strings.CutPrefix(x.text, "too_many_open_files: "); ok {
 				fmt.Sscanf(strings.ReplaceAll(rest, ",", ""), "%d more", &n)
 				told += n
+			}
+		}
+		if len(passed) != 11 || len(summaries) != 10 { // in the first second there is one line
+			t.Errorf("lines in %d seconds, summaries in %d", len(passed), len(summaries))
+		}
+		for second := range passed {
+			if passed[second] > 10 || summaries[second] > 1 {
+				t.Errorf("%d lines and %d summaries in one second", passed[second], summaries[second])
 			}
 		}
 		if lone != 1 {
