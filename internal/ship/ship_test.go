@@ -344,6 +344,7 @@ func TestStorm(t *testing.T) {
 				tap.Offer(g, &Entry{Level: "WARN", Event: event, Pattern: pattern, Line: line, At: time.Now().UnixNano()})
 			}
 		}
+		time.Sleep(500 * time.Millisecond) // in the middle of a second of the gates
 		for i := range 200000 {
 			send("Socket accept failed", "too_many_open_files", numbered(i))
 			if i%20000 == 0 {
