@@ -53,6 +53,7 @@ bench: need-go
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./...
 	$(GO) run ./internal/follow/bench
 	$(GO) run ./collectors/process/bench
+	-timeout $(BENCH_LIMIT) $(GO) run ./internal/ship/bench
 
 bench-gclog: export MB ?= 30
 bench-gclog: need-go

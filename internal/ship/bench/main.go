@@ -13,6 +13,7 @@
 // first byte until the last one is read; memory is the highest resident size of
 // the process' life. Medians of the rounds are printed, and those of the ratios
 // within each round, which count, since machines differ. The bar is 1.10 for each.
+// At the end one leg tells what a Loki that takes all gets of the storm.
 package main
 
 import (
@@ -20,10 +21,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,6 +68,8 @@ type leg struct {
 	skipped float64 // bytes that were not read
 	lines   float64 // selected
 	shares  string  // where the selected lines are
+	seconds float64 // from the storm's first byte until the last one is read
+	final   lab.Scrape
 }
 
 func (b *bench) run() (held bool, err error) {
@@ -113,7 +119,7 @@ func (b *bench) run() (held bool, err error) {
 			// Each round begins with another kind, so that a machine that gets
 			// slower or faster is no kind's gain.
 			k := (i + round) % len(kinds)
-			l, err := b.leg(kinds[k].loki)
+			l, err := b.leg(kinds[k].loki, false)
 			if err != nil {
 				return false, fmt.Errorf("%s: %w", kinds[k].name, err)
 			}
@@ -140,10 +146,35 @@ func (b *bench) run() (held bool, err error) {
 			median(legs[k], func(l leg) float64 { return l.lines }),
 			median(legs[k], func(l leg) float64 { return l.skipped / 1e6 }), mark)
 	}
-	return held, nil
+	return held, b.alive()
 }
 
-func (b *bench) leg(loki string) (l leg, err error) {
+// alive tells what one target ships under the storm to a Loki that takes all.
+func (b *bench) alive() error {
+	var pushes atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		pushes.Add(1)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer server.Close()
+	l, err := b.leg(server.Listener.Addr().String(), true)
+	if err != nil {
+		return fmt.Errorf("Loki takes all: %w", err)
+	}
+	second := func(name string) float64 {
+		n, _ := l.final.Sum(name)
+		return n / l.seconds
+	}
+	fmt.Printf("\nOne target under this storm, to a Loki that takes all, in each of %.1f s\n\n", l.seconds)
+	fmt.Println("| records chosen | shipped | suppressed | lines that tell how many | pushes | on the wire | CPU | peak memory |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
+	fmt.Printf("| %.0f | %.0f | %.0f | %.1f | %.1f | %.1f kB | %.3f s/GB | %.1f MB |\n", second("ship_selected_lines_total"), second("ship_shipped_lines_total"),
+		second("ship_suppressed_lines_total"), second("ship_summary_lines_total"), float64(pushes.Load())/l.seconds, second("ship_sent_bytes_total")/1e3, l.cpu, l.memory)
+	return nil
+}
+
+func (b *bench) leg(loki string, alive bool) (l leg, err error) {
 	dir, err := os.MkdirTemp(b.dir, "leg")
 	if err != nil {
 		return l, err
@@ -189,6 +220,7 @@ func (b *bench) leg(loki string) (l leg, err error) {
 	if err != nil {
 		return l, err
 	}
+	began := time.Now()
 	wrote, took, err := storm(b.server.CatalinaOut, b.rate*1e6, time.Duration(b.seconds)*time.Second)
 	if err != nil {
 		return l, err
@@ -212,6 +244,7 @@ func (b *bench) leg(loki string) (l leg, err error) {
 	l.cpu = (after - before).Seconds() / (float64(wrote) - l.skipped) * 1e9
 	l.mbps = float64(wrote) / took.Seconds() / 1e6
 	l.memory = status(sidecar.PID, "VmHWM")
+	l.seconds, l.final = time.Since(began).Seconds(), m
 	if loki == "" {
 		if _, ships := m.Sum("ship_selected_lines_total"); ships {
 			return l, fmt.Errorf("the sidecar without loki.url ships")
@@ -228,7 +261,7 @@ func (b *bench) leg(loki string) (l leg, err error) {
 	}
 	l.lines, _ = m.Sum("ship_selected_lines_total")
 	shipped, _ := m.Sum("ship_shipped_lines_total")
-	if l.lines == 0 || sum != l.lines || shipped != 0 {
+	if l.lines == 0 || sum != l.lines || (shipped != 0) != alive {
 		return l, fmt.Errorf("selected %.0f lines, of which %s", l.lines, l.shares)
 	}
 	return l, nil
