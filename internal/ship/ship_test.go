@@ -397,6 +397,28 @@ func TestStorm(t *testing.T) {
 	})
 }
 
+// TestGateIsCountedAtOnce: a line that its gate shuts out is in the figures of
+// whoever looks next, before the second is over.
+func TestGateIsCountedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShipper(t, newLoki(), func(c *Config) { c.LinesPerSecond = 2 })
+		g := s.Tap("t", "applog", "f").Gate("WARN", "p")
+		for i := range 10 {
+			if pass := g.Pass(); pass != (i < 2) {
+				t.Fatalf("line %d passes: %v", i, pass)
+			}
+		}
+		if c := balanced(t, s); c.Suppressed != 8 || c.Selected != 8 {
+			t.Errorf("%+v", c)
+		}
+		saved, err := s.Save()
+		if err != nil || !strings.Contains(string(saved), `"suppressed":8,`) {
+			t.Errorf("%s %v", saved, err)
+		}
+		stop(s)
+	})
+}
+
 // published fails unless the series that a scrape gets add up.
 func published(t *testing.T, s *Shipper) {
 	t.Helper()
