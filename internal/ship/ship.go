@@ -237,11 +237,16 @@ func (s *Shipper) put(t *Tap, e *Entry, text string, meta push.LabelsAdapter, no
 		// Loki refuses what is more than ten minutes ahead, and a clock that is
 		// wrong is no reason to lose the line: it gets our time, and keeps its own
 		// beside it.
-		meta = append(meta, push.LabelAdapter{Name: "event_time", Value: time.Unix(0, at).UTC().Format(time.RFC3339Nano)})
+		meta = append(meta, ownTime(at))
 		at = now.UnixNano()
 	}
 	st := s.stream(t, e)
 	l := line{stream: st, at: st.next(at), text: text, meta: meta, weight: weight}
+	if weight > 0 && l.at-at >= 1e9 {
+		// Two logs of one stream, or a clock that was set back: order is kept, and so
+		// is what the line said.
+		l.meta = append(l.meta, ownTime(at))
+	}
 	if s.queue.lines() == 0 {
 		s.since = now
 	}
@@ -254,6 +259,11 @@ func (s *Shipper) put(t *Tap, e *Entry, text string, meta push.LabelsAdapter, no
 		nudge(s.half)
 	}
 	return l.at
+}
+
+// ownTime is the time of a line's own stamp, where it is sent with another one.
+func ownTime(at int64) push.LabelAdapter {
+	return push.LabelAdapter{Name: "event_time", Value: time.Unix(0, at).UTC().Format(time.RFC3339Nano)}
 }
 
 // bound keeps the queue within its memory: the oldest go. The caller holds the

@@ -332,6 +332,38 @@ func TestTimes(t *testing.T) {
 	})
 }
 
+// TestOrder: in a stream no line is before the one that came before it, whatever
+// their stamps say; one that is moved by a second or more keeps its own time.
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		s := newShipper(t, l, nil)
+		tap := s.Tap("tomcat", "applog", "catalina.out")
+		now := time.Now()
+		for i, ago := range []time.Duration{5 * time.Second, 0, time.Hour, 500 * time.Millisecond, -time.Minute} {
+			tap.Offer(nil, &Entry{At: now.Add(-ago).UnixNano(), Line: numbered(i)})
+		}
+		time.Sleep(5 * time.Second)
+		stop(s)
+		lines := l.lines()
+		if len(lines) != 5 {
+			t.Fatalf("%d lines", len(lines))
+		}
+		for i, x := range lines {
+			if x.text != string(numbered(i)) || i > 0 && x.at <= lines[i-1].at {
+				t.Errorf("%d: %v", i, x)
+			}
+			want := ""
+			if i == 2 {
+				want = now.Add(-time.Hour).UTC().Format(time.RFC3339Nano)
+			}
+			if have := l.meta[x]["event_time"]; have != want {
+				t.Errorf("%s: event_time %q, want %q", x.text, have, want)
+			}
+		}
+	})
+}
+
 // TestStorm counts exactly: 200,000 of one pattern and a lone one of another.
 func TestStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
