@@ -56,6 +56,7 @@ bench: need-go
 	$(GO) run ./internal/follow/bench
 	$(GO) run ./collectors/process/bench
 	-@$(MAKE) --no-print-directory bench-engine
+	-timeout $(BENCH_LIMIT) $(GO) run ./internal/ship/bench
 
 bench-gclog: export MB ?= 30
 bench-gclog: need-go
