@@ -31,7 +31,7 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 	}
 	pollAll(ctx, watches, now)
 
-	g := metric.NewGathering()
+	g := m.gathering
 	ready := m.scanned
 	for _, s := range servers {
 		s.pair.tick(now)
@@ -169,10 +169,10 @@ func (m *Monitor) describe(servers []*server, ready bool, now time.Time) *status
 			v.Target = &target.Target{Name: s.name(), Kind: s.entry.Kind}
 		}
 		for _, w := range s.watches {
-			v.Sources = append(v.Sources, w.describe())
+			v.Sources = append(v.Sources, w.describe(m.inForce))
 		}
 		for _, st := range s.streams {
-			v.Sources = append(v.Sources, st.describe())
+			v.Sources = append(v.Sources, st.describe(m.inForce))
 		}
 		out.Targets = append(out.Targets, v)
 	}

@@ -34,8 +34,10 @@ type stream struct {
 	again bool
 	// fromStart says that the log was read from its first byte.
 	fromStart bool
-	// explain says what the room knows of its log; called with the lock held.
-	explain func() (detail string, refused []status.Refused)
+	// detail says in a few words how the room reads its log, and explain adds what
+	// it keeps for the page; called with the lock held.
+	detail  func() string
+	explain func(*status.Explained)
 	// tap takes the chosen lines; nil where none are shipped.
 	tap *ship.Tap
 
@@ -152,6 +154,9 @@ func (s *stream) stateLocked() (follow.Saved, error) {
 func (s *stream) publish(g *metric.Gathering, dark bool) (state follow.Saved, caughtUp bool, err error) {
 	s.set.Lock()
 	defer s.set.Unlock()
+	if k, ok := s.observer.(keeper); ok {
+		k.Keep(keptPerSecond)
+	}
 	l := s.follower.Ledger()
 	unseen := s.unseen() || dark && !l.HasSize && counted(l) == follow.Ledger{}
 	if caughtUp = s.follower.CaughtUp(); !unseen && (caughtUp || s.follower.Continued()) {
@@ -216,7 +221,7 @@ func (s *stream) blindLocked() []target.Blind {
 }
 
 // describe is the stream as a person sees it.
-func (s *stream) describe() status.Source {
+func (s *stream) describe(cfg *Config) status.Source {
 	s.set.Lock()
 	defer s.set.Unlock()
 	l := s.follower.Ledger()
@@ -229,12 +234,13 @@ func (s *stream) describe() status.Source {
 		path = s.log.Dir + "/" + s.log.Name
 	}
 	out := status.Source{Name: s.room, File: s.log.Name, Path: path, Ledger: &status.Ledger{
-		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.Lag, Gaps: gaps,
+		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.Lag, LagSeconds: l.LagSeconds, Gaps: gaps,
 	}}
 	out.Blind = s.blindLocked()
-	if s.explain != nil {
-		out.Detail, out.Refused = s.explain()
+	if s.detail != nil {
+		out.Detail = s.detail()
 	}
+	out.Explain = s.explainer(cfg)
 	if f := s.failure.Load(); f != nil {
 		out.Error, out.ErrorAt = f.err.Error(), f.at
 	}

@@ -32,7 +32,11 @@ func Setup() (missing []error) {
 	for _, program := range []string{"prometheus", "promtool", "prometheus-alertmanager", "ab", "wrk", emulator} {
 		try(Tool(program))
 	}
+	_, err = Pinned()
+	try(err)
 	_, _, err = browser()
+	try(err)
+	_, err = Axe()
 	try(err)
 	return missing
 }

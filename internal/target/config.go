@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 )
 
 // Config is the section "targets" of the settings file.
@@ -13,7 +14,8 @@ type Config struct {
 	// servers below are looked for.
 	Discover bool `yaml:"discover"`
 	// Servers correct what discovery learnt, one entry a server. What
-	// "sidecar discover" prints is such a list.
+	// "sidecar discover" prints is such a list. A server that is listed and does
+	// not run has target_up 0, so that TargetDown fires for it too.
 	Servers []Server `yaml:"servers,omitempty"`
 	// WithoutOpenat2 says what to do on a kernel before 5.6, or under a seccomp
 	// filter that forbids openat2: refuse opens no file that a target names, walk
@@ -91,6 +93,19 @@ func (m Match) matches(t *Target) bool {
 		}
 	}
 	return false
+}
+
+// mayMatch says that a target could be the one, if more of it could be seen.
+func (m Match) mayMatch(t *Target) bool {
+	hidden := slices.ContainsFunc(t.Blind, func(b Blind) bool {
+		return b.Source == "target" && b.Reason != "no_version" && b.Reason != "not_found"
+	})
+	return hidden &&
+		(m.PID == 0 || m.PID == t.Process.PID) &&
+		(m.Base == "" || t.Base == "" || path.Clean(m.Base) == t.Base) &&
+		(m.MainClass == "" || t.Process.MainClass == "" || m.MainClass == t.Process.MainClass) &&
+		(m.Cwd == "" || t.Process.Cwd == "" || path.Clean(m.Cwd) == t.Process.Cwd) &&
+		(m.Port == 0 || len(t.Connectors) == 0 || slices.ContainsFunc(t.Connectors, func(c Connector) bool { return c.Port == m.Port }))
 }
 
 var targetName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.$:-]*$`)

@@ -51,6 +51,7 @@ func Handler(m Monitor, o Options) http.Handler {
 	mux.HandleFunc("GET /-/ready", s.ready)
 	mux.HandleFunc("/-/reload", s.reload)
 	mux.HandleFunc("GET /status.json", s.statusJSON)
+	mux.HandleFunc("GET /explain.json", s.explain)
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.Handle("GET /static/", http.FileServerFS(static))
 	if o.API == nil {
