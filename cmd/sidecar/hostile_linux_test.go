@@ -216,7 +216,7 @@ func TestHostileBesideHealthy(t *testing.T) {
 	loki := &lokiStub{}
 	push := httptest.NewServer(loki)
 	defer push.Close()
-	v.put("sidecar.yml", fmt.Sprintf("loki: {url: %q, encoding: json}\n", push.URL))
+	v.put("sidecar.yml", fmt.Sprintf("loki: {url: %q, encoding: json}\n", push.URL+"/loki/api/v1/push"))
 	program, err := lab.Build(dir, "./cmd/sidecar")
 	if err != nil {
 		t.Fatal(err)
@@ -298,6 +298,15 @@ func TestHostileBesideHealthy(t *testing.T) {
 		n, _ := m.Sum("accesslog_requests_total", "target", "tomcat-8080")
 		return n == float64(requests)
 	})
+	// Line and hole stand in the account of the file to the last byte.
+	sum := func(name string) float64 {
+		n, _ := m.Sum(name, "target", wicked, "file", "catalina.out")
+		return n
+	}
+	written := sum("logfile_written_bytes_total")
+	if rest := sum("logfile_read_bytes_total") + sum("logfile_skipped_bytes_total") + sum("logfile_lost_bytes_total") + sum("logfile_lag_bytes"); written < 2*hostileLine || rest != written {
+		t.Errorf("%v bytes were written, and %v are accounted for", written, rest)
+	}
 	// What it looked at, told and sent.
 	if !lab.Until(20*time.Second, func() bool { return loki.holds(fmt.Sprintf("GET /%d ", requests)) }) {
 		t.Error("the good one's lines are not shipped")
