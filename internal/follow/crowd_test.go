@@ -22,6 +22,9 @@ func TestCrowdedFolder(t *testing.T) {
 		at := old.Add(time.Duration(i) * time.Millisecond)
 		s.must(os.Chtimes(s.path(name(i)), at, at))
 	}
+	if _, ok := Born("", s.path("."), s.f.spec.Pattern); ok {
+		t.Error("Born has looked at each of them")
+	}
 	s.look()
 	s.append(name(n-1), "one\n")
 	s.look()
