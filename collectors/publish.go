@@ -31,12 +31,13 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 	}
 	pollAll(ctx, watches, now)
 
-	g := metric.NewGathering()
+	g := m.gathering
 	ready := m.scanned
 	for _, s := range servers {
 		s.pair.tick(now)
+		dark := dark(s.streams)
 		for _, st := range s.streams {
-			state, caughtUp, err := st.publish(g)
+			state, caughtUp, err := st.publish(g, dark[st.room])
 			if err != nil {
 				m.log.Error("BUG: a stream's state can't be saved", "stream", st.key, "err", err)
 				continue
@@ -162,10 +163,10 @@ func (m *Monitor) describe(servers []*server, ready bool, now time.Time) *status
 			v.Target = &target.Target{Name: s.name(), Kind: s.entry.Kind}
 		}
 		for _, w := range s.watches {
-			v.Sources = append(v.Sources, w.describe())
+			v.Sources = append(v.Sources, w.describe(m.inForce))
 		}
 		for _, st := range s.streams {
-			v.Sources = append(v.Sources, st.describe())
+			v.Sources = append(v.Sources, st.describe(m.inForce))
 		}
 		out.Targets = append(out.Targets, v)
 	}

@@ -36,6 +36,8 @@ func Setup() (missing []error) {
 	try(err)
 	_, _, err = browser()
 	try(err)
+	_, err = Axe()
+	try(err)
 	return missing
 }
 
