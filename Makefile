@@ -17,20 +17,22 @@ demo: need-go
 # these out. On two cores it is the real servers that take the time, and where
 # several packages start theirs at once, each waits for all the others: so what
 # needs none runs first, side by side, and the rest one package after the other.
+# What lies in deploy/ has modules of its own, for the libraries that read it.
 test: setup
 	$(GO) test -short -timeout 10m ./...
 	$(GO) test -p 1 -timeout 25m $(REAL)
+	@$(MAKE) --no-print-directory test-deploy
 
 # REAL are the packages whose tests start servers, JVMs or other programs: those
-# that leave tests out with -short. deploy/check and deploy/package are modules of
-# their own, for the libraries they need: see test-deploy.
+# that leave tests out with -short.
 REAL = $(shell grep -rl --include='*_test.go' --exclude-dir=check --exclude-dir=package 'testing\.Short()' . | xargs -n1 dirname | sort -u)
 
 # The manifests against the Kubernetes and operator types, and the package against
-# dpkg. -count=1, because the test cache does not see files outside of a module.
+# dpkg and systemd. -count=1, because the test cache does not see files outside of a
+# module.
 test-deploy: need-go
 	cd deploy/check && $(GO) test -count=1 ./...
-	cd deploy/package && $(GO) test -count=1 ./...
+	cd deploy/package && $(GO) test -count=1 -timeout 15m ./...
 
 setup: need-go
 	@$(GO) run ./internal/lab/setup

@@ -24,6 +24,10 @@ import (
 const (
 	// tick is how often the world is polled and a snapshot is published.
 	tick = time.Second
+	// tickPhase is how long after the full second a tick comes. A follower of a
+	// quiet log looks at the full second: what it has just read is in the snapshot
+	// of this second, and an alert on it is up to a second sooner.
+	tickPhase = 150 * time.Millisecond
 	// scanEvery is how often new and vanished servers are looked for.
 	scanEvery = 5 * time.Second
 )
@@ -59,7 +63,8 @@ type Monitor struct {
 	host       *watch // the machine, which belongs to no server
 	own        *metric.Set
 	attach     *attach.Client
-	ship       *ship.Shipper // nil where no lines are shipped; guarded by mu
+	gathering  *metric.Gathering // the tick's
+	ship       *ship.Shipper     // nil where no lines are shipped; guarded by mu
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
 	cfg      Config
@@ -108,7 +113,7 @@ func New(cfg Config, o Options) (*Monitor, error) {
 	now := time.Now()
 	m := &Monitor{
 		options: o, log: o.Log, started: now, checkpoint: checkpoint,
-		self: newSelfWatch(), own: metric.NewSet(), attach: attach.New(),
+		self: newSelfWatch(), own: metric.NewSet(), attach: attach.New(), gathering: metric.NewGathering(),
 		servers: map[string]*server{}, states: states, registry: target.NewRegistry(),
 		rescan: make(chan struct{}, 1), reloadOK: true, reloaded: now,
 	}
@@ -159,8 +164,17 @@ func (m *Monitor) Run(ctx context.Context) error {
 		defer close(scans)
 		m.scanLoop(ctx)
 	}()
-	ticker := time.NewTicker(tick)
+	wait := time.NewTimer(untilTick(time.Now()))
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wait.C:
+	}
+	ticker := time.NewTicker(tick) // before the first tick, which may take long
 	defer ticker.Stop()
+	if ctx.Err() == nil {
+		m.tick(ctx, time.Now(), false)
+	}
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -170,6 +184,15 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 	<-scans
 	return m.close()
+}
+
+// untilTick is how long it is from now to the next tick.
+func untilTick(now time.Time) time.Duration {
+	next := now.Truncate(tick).Add(tickPhase)
+	if !next.After(now) {
+		next = next.Add(tick)
+	}
+	return next.Sub(now)
 }
 
 // scanLoop looks for servers every five seconds, and at once after a reload.
@@ -212,6 +235,7 @@ func (m *Monitor) scan(ctx context.Context, now time.Time) {
 	m.scanned = true
 	known := map[string]bool{}
 	m.registry.Drop(scanner.LeftOut(), m.boot)
+	m.registry.Expect(scanner.Missing())
 	for _, e := range m.registry.Update(found, m.boot, now) {
 		known[e.Name] = true
 		s := m.servers[e.Name]

@@ -6,6 +6,7 @@ import (
 	"github.com/jvm-sidecar/sidecar/internal/metric"
 	"github.com/prometheus/client_golang/prometheus"
 	procs "github.com/prometheus/client_golang/prometheus/collectors"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // What the sidecar says of itself. Its process figures carry the prefix
@@ -39,7 +40,14 @@ var (
 type selfWatch struct {
 	registry *prometheus.Registry
 	byName   map[string]*metric.Family
+	ticks    int
+	families []*dto.MetricFamily // as last read
 }
+
+// ownEvery is after how many ticks the sidecar reads itself anew: the collector
+// reads all that Linux tells of a process, its network statistics too, and would
+// be a tenth of what a sidecar at rest costs.
+const ownEvery = 5
 
 func newSelfWatch() *selfWatch {
 	s := &selfWatch{registry: prometheus.NewRegistry(), byName: map[string]*metric.Family{}}
@@ -53,8 +61,11 @@ func newSelfWatch() *selfWatch {
 // write puts the process' figures into the Set. What the platform can't tell
 // is absent.
 func (s *selfWatch) write(set *metric.Set) {
-	families, _ := s.registry.Gather() // what could be had is in it, error or not
-	for _, mf := range families {
+	if s.ticks%ownEvery == 0 {
+		s.families, _ = s.registry.Gather() // what could be had is in it, error or not
+	}
+	s.ticks++
+	for _, mf := range s.families {
 		f := s.byName[mf.GetName()]
 		switch {
 		case f == nil || len(mf.Metric) != 1:

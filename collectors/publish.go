@@ -31,12 +31,13 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 	}
 	pollAll(ctx, watches, now)
 
-	g := metric.NewGathering()
+	g := m.gathering
 	ready := m.scanned
 	for _, s := range servers {
 		s.pair.tick(now)
+		dark := dark(s.streams)
 		for _, st := range s.streams {
-			state, caughtUp, err := st.publish(g)
+			state, caughtUp, err := st.publish(g, dark[st.room])
 			if err != nil {
 				m.log.Error("BUG: a stream's state can't be saved", "stream", st.key, "err", err)
 				continue

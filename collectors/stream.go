@@ -147,20 +147,51 @@ func (s *stream) stateLocked() (follow.Saved, error) {
 // new stream whose backlog of the start is not read yet adds nothing: its
 // history must not look like news. One that goes on from a saved state was in
 // the sums before, and stays in them, or they would fall.
-func (s *stream) publish(g *metric.Gathering) (state follow.Saved, caughtUp bool, err error) {
+//
+// One whose log can't be read and never could adds nothing either: its zeros
+// would say that nothing happened, where nothing was seen. Beside such a one
+// (dark), the zeros of a log that is not there would say the same for the room.
+func (s *stream) publish(g *metric.Gathering, dark bool) (state follow.Saved, caughtUp bool, err error) {
 	s.set.Lock()
 	defer s.set.Unlock()
+<<<<<<< HEAD
 	if k, ok := s.observer.(keeper); ok {
 		k.Keep(keptPerSecond)
 	}
 	if caughtUp = s.follower.CaughtUp(); caughtUp || s.follower.Continued() {
 		if l := s.follower.Ledger(); !s.again {
+=======
+	l := s.follower.Ledger()
+	unseen := s.unseen() || dark && !l.HasSize && counted(l) == follow.Ledger{}
+	if caughtUp = s.follower.CaughtUp(); !unseen && (caughtUp || s.follower.Continued()) {
+		if !s.again {
+>>>>>>> main
 			l.Publish(s.set, s.log.Name)
 		}
 		g.Add(s.set)
 	}
 	state, err = s.stateLocked()
 	return state, caughtUp, err
+}
+
+// unseen says that the log is there, can't be read, and never could be. The lock
+// is held.
+func (s *stream) unseen() bool {
+	l := s.follower.Ledger()
+	return l.Blind != "" && counted(l) == follow.Ledger{}
+}
+
+// dark are the rooms of a server in which a log can't be seen at all.
+func dark(streams []*stream) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range streams {
+		s.set.Lock()
+		if s.unseen() {
+			out[s.room] = true
+		}
+		s.set.Unlock()
+	}
+	return out
 }
 
 // atEnd says that all there is has been read.
@@ -186,6 +217,8 @@ func (s *stream) blindLocked() []target.Blind {
 	switch reason {
 	case "permission":
 		b.Needs = "the right to read it: the server's own user, or root"
+	case "no_openat2":
+		b.Needs = "Linux 5.6, or targets.without_openat2: walk"
 	case "not_regular":
 		b.Detail += ": it is no regular file, and reading a pipe would steal its lines"
 	}

@@ -12,6 +12,8 @@ type cgroup struct {
 	unified     string // version 2 folder
 	top         string
 	asked       int
+	// The limits, as last read.
+	memoryLimit, cpuLimit float64
 }
 
 type cgroupFigures struct {
@@ -29,16 +31,27 @@ type cgroupFigures struct {
 // read finds the folders anew each minute of samples, since a process may be
 // moved, and reads the figures.
 func (c *cgroup) read(w *world, root string) (f cgroupFigures) {
-	if c.asked%60 == 0 {
+	if c.asked%(6*limitsEvery) == 0 {
 		c.find(w, root)
+	}
+	limits := c.asked%limitsEvery == 0
+	if limits {
+		c.memoryLimit, c.cpuLimit = 0, 0
 	}
 	c.asked++
 	switch {
 	case c.unified != "":
+		if limits {
+			c.limitsUnified(w)
+		}
 		c.readUnified(w, &f)
 	case c.memory != "" || c.cpu != "":
+		if limits {
+			c.limitsV1(w)
+		}
 		c.readV1(w, &f)
 	}
+	f.memoryLimit, f.cpuLimit = c.memoryLimit, c.cpuLimit
 	return f
 }
 
@@ -108,25 +121,6 @@ func (c *cgroup) readUnified(w *world, f *cgroupFigures) {
 			f.memory, f.hasMemory = float64(v), true
 		}
 	}
-	// The lowest limit up the tree is the one that holds.
-	for dir := c.unified; strings.HasPrefix(dir, c.top) && len(dir) >= len(c.top); dir = filepath.Dir(dir) {
-		if b, err := w.path(filepath.Join(dir, "memory.max")); err == nil {
-			if v, ok := digitsAt(b); ok && (f.memoryLimit == 0 || float64(v) < f.memoryLimit) {
-				f.memoryLimit = float64(v)
-			}
-		}
-		if b, err := w.path(filepath.Join(dir, "cpu.max")); err == nil {
-			// "max 100000" or "150000 100000"
-			if q, rest, ok := firstNumber(b); ok {
-				if period, ok := digitsAt(rest); ok && period > 0 {
-					f.lowerCPU(float64(q) / float64(period))
-				}
-			}
-		}
-		if dir == c.top {
-			break
-		}
-	}
 	if b, err := w.path(filepath.Join(c.unified, "cpu.stat")); err == nil {
 		f.throttling(b, "throttled_usec ", 1e6)
 	}
@@ -142,18 +136,34 @@ func (c *cgroup) readUnified(w *world, f *cgroupFigures) {
 	}
 }
 
+// limitsUnified looks for the lowest limit up the tree, which is the one that
+// holds.
+func (c *cgroup) limitsUnified(w *world) {
+	for dir := c.unified; strings.HasPrefix(dir, c.top) && len(dir) >= len(c.top); dir = filepath.Dir(dir) {
+		if b, err := w.path(filepath.Join(dir, "memory.max")); err == nil {
+			if v, ok := digitsAt(b); ok && (c.memoryLimit == 0 || float64(v) < c.memoryLimit) {
+				c.memoryLimit = float64(v)
+			}
+		}
+		if b, err := w.path(filepath.Join(dir, "cpu.max")); err == nil {
+			// "max 100000" or "150000 100000"
+			if q, rest, ok := firstNumber(b); ok {
+				if period, ok := digitsAt(rest); ok && period > 0 {
+					c.lowerCPU(float64(q) / float64(period))
+				}
+			}
+		}
+		if dir == c.top {
+			break
+		}
+	}
+}
+
 func (c *cgroup) readV1(w *world, f *cgroupFigures) {
 	if c.memory != "" {
 		if b, err := w.path(filepath.Join(c.memory, "memory.usage_in_bytes")); err == nil {
 			if v, ok := digitsAt(b); ok {
 				f.memory, f.hasMemory = float64(v), true
-			}
-		}
-		// hierarchical_memory_limit is the lowest up the tree already. "No limit" is the
-		// largest number of pages the kernel can count.
-		if b, err := w.path(filepath.Join(c.memory, "memory.stat")); err == nil {
-			if v, ok := number(b, "hierarchical_memory_limit "); ok && v < 1<<62 {
-				f.memoryLimit = float64(v)
 			}
 		}
 		if b, err := w.path(filepath.Join(c.memory, "memory.oom_control")); err == nil {
@@ -163,13 +173,28 @@ func (c *cgroup) readV1(w *world, f *cgroupFigures) {
 		}
 	}
 	if c.cpu != "" {
-		if q, ok := w.figure(c.cpu, "cpu.cfs_quota_us"); ok {
-			if period, ok := w.figure(c.cpu, "cpu.cfs_period_us"); ok && period > 0 {
-				f.lowerCPU(q / period)
-			}
-		}
 		if b, err := w.path(filepath.Join(c.cpu, "cpu.stat")); err == nil {
 			f.throttling(b, "throttled_time ", 1e9)
+		}
+	}
+}
+
+func (c *cgroup) limitsV1(w *world) {
+	if c.memory != "" {
+		// hierarchical_memory_limit is the lowest up the tree already. "No limit" is the
+		// largest number of pages the kernel can count.
+		if b, err := w.path(filepath.Join(c.memory, "memory.stat")); err == nil {
+			if v, ok := number(b, "hierarchical_memory_limit "); ok && v < 1<<62 {
+				c.memoryLimit = float64(v)
+			}
+		}
+	}
+	if c.cpu == "" {
+		return
+	}
+	if q, ok := w.figure(c.cpu, "cpu.cfs_quota_us"); ok {
+		if period, ok := w.figure(c.cpu, "cpu.cfs_period_us"); ok && period > 0 {
+			c.lowerCPU(q / period)
 		}
 	}
 }
@@ -184,9 +209,9 @@ func (w *world) figure(dir, name string) (float64, bool) {
 	return float64(v), ok
 }
 
-func (f *cgroupFigures) lowerCPU(cores float64) {
-	if cores > 0 && (f.cpuLimit == 0 || cores < f.cpuLimit) {
-		f.cpuLimit = cores
+func (c *cgroup) lowerCPU(cores float64) {
+	if cores > 0 && (c.cpuLimit == 0 || cores < c.cpuLimit) {
+		c.cpuLimit = cores
 	}
 }
 

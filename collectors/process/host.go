@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -14,16 +13,25 @@ import (
 	"github.com/shirou/gopsutil/v3/mem"
 
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/procfs"
 )
 
 // Host reads the machine, so that one can tell whether it and not the server
 // was the limit. It is a collectors.Poller, and its Set has no target.
 type Host struct {
-	set  *metric.Set
-	root string
-	last cpu.TimesStat
-	some bool // last is there
+	set   *metric.Set
+	root  string
+	buf   []byte
+	polls int
+	cores int // 0 where it can't be told
+	last  cpu.TimesStat
+	some  bool // last is there
 }
+
+// coresEvery is after how many polls the machine's processors are counted anew.
+// The kernel asks each processor for its clock to write /proc/cpuinfo, which made
+// this the dearest figure of all.
+const coresEvery = 60
 
 // NewHost makes the poller of the machine. root is where procfs is mounted;
 // empty means /proc.
@@ -46,18 +54,19 @@ func (h *Host) Poll(ctx context.Context, _ time.Time) error {
 	if err != nil {
 		errs = append(errs, fmt.Errorf("read memory of the machine: %w", err))
 	}
-	cores, coresErr := cpu.CountsWithContext(ctx, true)
+	if h.polls%coresEvery == 0 {
+		if h.cores, err = cpu.CountsWithContext(ctx, true); err != nil {
+			h.cores = 0
+		}
+	}
+	h.polls++
 	var waits []pressure
 	for _, resource := range []string{"cpu", "memory", "io"} {
-		if b, err := os.ReadFile(filepath.Join(h.root, "pressure", resource)); err == nil {
+		if b := h.read("pressure", resource); b != nil {
 			waits = parsePressure(waits, resource, b)
 		}
 	}
-	var runnable uint64
-	var hasRunnable bool
-	if b, err := os.ReadFile(filepath.Join(h.root, "stat")); err == nil {
-		runnable, hasRunnable = number(b, "procs_running ")
-	}
+	runnable, hasRunnable := number(h.read("stat"), "procs_running ")
 
 	h.set.Lock()
 	defer h.set.Unlock()
@@ -66,8 +75,8 @@ func (h *Host) Poll(ctx context.Context, _ time.Time) error {
 	if len(times) == 1 {
 		h.writeCPU(times[0])
 	}
-	if coresErr == nil && cores > 0 {
-		h.set.Gauge(hostCores).Set(float64(cores))
+	if h.cores > 0 {
+		h.set.Gauge(hostCores).Set(float64(h.cores))
 	}
 	if memory != nil && memory.Total > 0 {
 		h.set.Gauge(hostMemory).Set(float64(memory.Total))
@@ -80,6 +89,13 @@ func (h *Host) Poll(ctx context.Context, _ time.Time) error {
 		h.set.Counter(hostPressure, p.resource, p.kind).Set(p.seconds)
 	}
 	return errors.Join(errs...)
+}
+
+// read reads a file of procfs, which is valid until the next call; nil where it
+// can't be read.
+func (h *Host) read(name ...string) (b []byte) {
+	b, h.buf, _ = procfs.Read(filepath.Join(append([]string{h.root}, name...)...), h.buf)
+	return b
 }
 
 // writeCPU puts down the time by mode, and the shares since the last sample. The kernel

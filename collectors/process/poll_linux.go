@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	gops "github.com/shirou/gopsutil/v3/process"
 
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/procfs"
 )
 
 // world is what the Linux poller keeps between samples.
@@ -35,7 +35,10 @@ type world struct {
 		ticks uint64
 	}
 	ports []uint16
-	named string // the process' own name, which its first threads have too
+	polls int
+	// limits is what /proc/PID/limits said, read every limitsEvery polls.
+	limits []byte
+	named  string // the process' own name, which its first threads have too
 }
 
 func (w *world) init(cfg *Config) {
@@ -188,30 +191,15 @@ func vanished(err error) bool {
 // hold it.
 func (w *world) file(name string) ([]byte, error) { return w.path(filepath.Join(w.dir, name)) }
 
-func (w *world) path(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	n := 0
-	for {
-		if n == len(w.buf) {
-			if n >= 64<<20 {
-				return nil, fmt.Errorf("read %s: longer than 64 MiB", path)
-			}
-			w.buf = append(w.buf, make([]byte, len(w.buf))...)
-		}
-		m, err := f.Read(w.buf[n:])
-		n += m
-		if m == 0 || err != nil {
-			if err != nil && n == 0 && err.Error() != "EOF" {
-				return nil, err
-			}
-			return w.buf[:n], nil
-		}
-	}
+func (w *world) path(path string) (b []byte, err error) {
+	b, w.buf, err = procfs.Read(path, w.buf)
+	return b, err
 }
+
+// limitsEvery is after how many polls limits are read anew: somebody has to set
+// them (prlimit, a write to the cgroup) for them to change, and on a server at rest
+// reading them each second would be a third of what its process costs to read.
+const limitsEvery = 10
 
 // readSteady reads what costs little and changes slowly.
 func (p *Poller) readSteady(s *sample, now time.Time) error {
@@ -235,7 +223,15 @@ func (p *Poller) readSteady(s *sample, now time.Time) error {
 			s.cores = float64(cpuList(list))
 		}
 	}
-	if b, err := w.file("limits"); err == nil {
+	if w.polls%limitsEvery == 0 {
+		b, err := w.file("limits")
+		w.limits = append(w.limits[:0], b...)
+		if err != nil {
+			w.limits = nil
+		}
+	}
+	w.polls++
+	if b := w.limits; b != nil {
 		if v, known, unlimited := softLimit(b, "Max open files"); known && !unlimited {
 			s.maxFDs, s.hasMaxFDs = float64(v), true
 		}

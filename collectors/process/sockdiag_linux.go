@@ -21,6 +21,9 @@ type sockDiag struct {
 
 	info  bool // ask for tcp_info
 	fresh int  // what untouched counts
+
+	listeners int     // of the family asked for last
+	families  []uint8 // in which the last dump found something listening, or both
 }
 
 const (
@@ -63,7 +66,8 @@ func (d *sockDiag) close() {
 
 // untouched counts the established connections of a port of which the server
 // never read a byte: as many are unread as ever came. It asks for more about
-// each socket than dump, and is used only while a connector is suspected.
+// each socket than dump, after which it comes, and is used only while a connector
+// is suspected.
 func (d *sockDiag) untouched(port uint16) (int, error) {
 	if err := d.open(); err != nil {
 		return 0, err
@@ -71,10 +75,9 @@ func (d *sockDiag) untouched(port uint16) (int, error) {
 	d.info, d.fresh = true, 0
 	defer func() { d.info = false }()
 	list := []uint16{port}
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		if err := d.dumpFamily(family, list, nil); err != nil {
-			d.close()
-			return 0, fmt.Errorf("sock_diag: %w", err)
+	for _, family := range d.families {
+		if err := d.dumpFamily(family, 1<<tcpEstablished, list, nil); err != nil {
+			return 0, err
 		}
 	}
 	return d.fresh, nil
@@ -102,7 +105,13 @@ func (d *sockDiag) takeInfo(body []byte) {
 	}
 }
 
-// dump adds the sockets of the given ports, IPv4 and IPv6.
+// dump adds the sockets of the given ports, IPv4 and IPv6. It asks for the
+// listening ones first, which are few and have a table of their own. All others
+// are in a table of the whole machine's that the kernel walks from end to end, so
+// that a quiet server's largest cost is that walk: it is made only for the families
+// in which something listens. (A connection over IPv4 to a listener of IPv6 is
+// one of IPv6.) Where nothing listens, both are walked: what is left of a server
+// that has closed its ports.
 func (d *sockDiag) dump(list []uint16, ports map[uint16]*portFigures) error {
 	if len(list) == 0 {
 		return nil
@@ -110,19 +119,44 @@ func (d *sockDiag) dump(list []uint16, ports map[uint16]*portFigures) error {
 	if err := d.open(); err != nil {
 		return err
 	}
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		if err := d.dumpFamily(family, list, ports); err != nil {
-			// Whatever is still to come belongs to a lost answer.
-			d.close()
-			return fmt.Errorf("sock_diag: %w", err)
+	d.families = d.families[:0]
+	for _, family := range bothFamilies {
+		d.listeners = 0
+		if err := d.dumpFamily(family, 1<<tcpListen, list, ports); err != nil {
+			return err
+		}
+		if d.listeners > 0 {
+			d.families = append(d.families, family)
+		}
+	}
+	if len(d.families) == 0 {
+		d.families = append(d.families, bothFamilies...)
+	}
+	for _, family := range d.families {
+		if err := d.dumpFamily(family, allStates&^(1<<tcpListen), list, ports); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (d *sockDiag) dumpFamily(family uint8, list []uint16, ports map[uint16]*portFigures) error {
+var bothFamilies = []uint8{unix.AF_INET, unix.AF_INET6}
+
+// allStates are the states of a TCP socket, as a mask of the kernel's.
+const allStates = 1<<13 - 1
+
+func (d *sockDiag) dumpFamily(family uint8, states uint32, list []uint16, ports map[uint16]*portFigures) error {
+	if err := d.exchange(family, states, list, ports); err != nil {
+		// Whatever is still to come belongs to a lost answer.
+		d.close()
+		return fmt.Errorf("sock_diag: %w", err)
+	}
+	return nil
+}
+
+func (d *sockDiag) exchange(family uint8, states uint32, list []uint16, ports map[uint16]*portFigures) error {
 	d.seq++
-	d.request(family, list)
+	d.request(family, states, list)
 	var to unix.SockaddrNetlink
 	to.Family = unix.AF_NETLINK
 	if err := unix.Sendto(d.fd, d.req, 0, &to); err != nil {
@@ -163,13 +197,7 @@ func (d *sockDiag) take(b []byte, ports map[uint16]*portFigures) (done bool, err
 				}
 				return true, unix.EIO
 			case sockDiagByFamily:
-				if len(body) >= inetDiagMsgLen {
-					if d.info {
-						d.takeInfo(body)
-					} else if p := ports[binary.BigEndian.Uint16(body[4:])]; p != nil {
-						p.add(body[1], binary.NativeEndian.Uint32(body[56:]), binary.NativeEndian.Uint32(body[60:]), true)
-					}
-				}
+				d.row(body, ports)
 			}
 		}
 		b = b[min((length+3)&^3, len(b)):]
@@ -177,8 +205,26 @@ func (d *sockDiag) take(b []byte, ports map[uint16]*portFigures) (done bool, err
 	return false, nil
 }
 
+// row takes one socket.
+func (d *sockDiag) row(body []byte, ports map[uint16]*portFigures) {
+	if len(body) < inetDiagMsgLen {
+		return
+	}
+	if d.info {
+		d.takeInfo(body)
+		return
+	}
+	state := body[1]
+	if state == tcpListen {
+		d.listeners++
+	}
+	if p := ports[binary.BigEndian.Uint16(body[4:])]; p != nil {
+		p.add(state, binary.NativeEndian.Uint32(body[56:]), binary.NativeEndian.Uint32(body[60:]), true)
+	}
+}
+
 // request builds the dump request with the filter in it.
-func (d *sockDiag) request(family uint8, list []uint16) {
+func (d *sockDiag) request(family uint8, states uint32, list []uint16) {
 	b := d.req[:0]
 	b = append(b, make([]byte, unix.NLMSG_HDRLEN)...)
 	var extensions uint8
@@ -186,8 +232,8 @@ func (d *sockDiag) request(family uint8, list []uint16) {
 		extensions = 1 << (inetDiagInfo - 1)
 	}
 	b = append(b, family, unix.IPPROTO_TCP, extensions, 0)
-	b = binary.NativeEndian.AppendUint32(b, 1<<13-1) // all states
-	b = append(b, make([]byte, 48)...)               // no particular socket
+	b = binary.NativeEndian.AppendUint32(b, states)
+	b = append(b, make([]byte, 48)...) // no particular socket
 	code := portFilter(list)
 	b = binary.NativeEndian.AppendUint16(b, uint16(4+len(code)))
 	b = binary.NativeEndian.AppendUint16(b, inetDiagBytecode)

@@ -38,8 +38,8 @@ type thread struct {
 	// From schedstat, as last read: time on a core and waiting for one in
 	// nanoseconds, and turns on a core.
 	run, delay, slices uint64
-	// The figures of the slow round, as last read.
-	voluntary, involuntary uint64
+	// The figures of the slow round, as last read, and what slices were then.
+	voluntary, involuntary, counted uint64
 }
 
 // threadTable keeps the threads of one process, sorted by tid.

@@ -164,16 +164,27 @@ func (t *threadTable) moved(th *thread, r *taskReader) bool {
 	return th.run != run || th.slices != slices
 }
 
-// slowReads is how many threads the slow round reads at each sample.
-const slowReads = 50
+// slowReads is how many threads the slow round reads at each sample, and
+// slowRound in how many samples it goes round where there are fewer.
+const (
+	slowReads = 50
+	slowRound = 10
+)
 
 // slow reads the context switches of a part of the threads, so that a large
 // server costs no more than a small one.
 func (t *threadTable) slow(r *taskReader) {
 	n := len(t.list)
-	for k := 0; k < min(n, slowReads); k++ {
+	reads := min((n+slowRound-1)/slowRound, slowReads)
+	if t.samples == 1 {
+		reads = n // or the history of each would look like news of the second it is read in
+	}
+	for range reads {
 		t.slowTurn++
 		th := &t.list[t.slowTurn%n]
+		if th.quiet && th.counted == th.slices {
+			continue // it has not run since: it can't have switched
+		}
 		// The two lines wanted are the last of a file that is longer than the buffer.
 		if b, errno := r.readInto(th.tid, "status", r.ents[:8<<10]); errno == 0 {
 			if v, ok := number(b, "voluntary_ctxt_switches:"); ok && v >= th.voluntary {
@@ -184,6 +195,7 @@ func (t *threadTable) slow(r *taskReader) {
 				t.involuntary += v - th.involuntary
 				th.involuntary = v
 			}
+			th.counted = th.slices
 		}
 	}
 }

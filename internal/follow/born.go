@@ -21,18 +21,15 @@ func Born(path, dir string, pattern *regexp.Regexp) (born time.Time, ok bool) {
 }
 
 func newest(dir string, pattern *regexp.Regexp) (path string) {
-	entries, err := readDir(dir)
-	if err != nil {
-		return ""
-	}
-	var latest time.Time
-	for _, e := range entries {
-		if !pattern.MatchString(e.Name()) {
-			continue
+	var latest stat
+	eachName(dir, func(name string) {
+		if !pattern.MatchString(name) {
+			return
 		}
-		if info, err := e.Info(); err == nil && info.ModTime().After(latest) {
-			path, latest = filepath.Join(dir, e.Name()), info.ModTime()
+		p := filepath.Join(dir, name)
+		if st, err := statPath(p); err == nil && (path == "" || latest.mtime < st.mtime || latest.mtime == st.mtime && path < p) {
+			path, latest = p, st
 		}
-	}
+	})
 	return path
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // found is a file under one of the stream's names.
@@ -486,6 +487,11 @@ func (f *Follower) discoverDir() error {
 	if d.mtime == f.dirMtime && f.dirStable && f.now.Sub(f.scanned) < rescan {
 		return f.glance()
 	}
+	// Of a folder with a million files a listing takes seconds, and somebody may
+	// change it each second.
+	if f.now.Sub(f.scanned) < listShare*f.listTook {
+		return f.glance()
+	}
 	f.dirStable = d.mtime == f.dirMtime
 	f.dirMtime = d.mtime
 	f.scanned = f.now
@@ -537,7 +543,7 @@ func (f *Follower) meet(s found) {
 	if f.packed(s.path) {
 		return
 	}
-	if f.restored && f.earlier(s) {
+	if (f.restored || f.crowded) && f.earlier(s) {
 		f.finished(s)
 		return
 	}
@@ -548,8 +554,9 @@ func (f *Follower) meet(s found) {
 	f.add(s, live)
 }
 
-// earlier says that a file which the checkpoint does not name is older than
-// those it names: it was dropped from the list of finished ones.
+// earlier says that a file which the checkpoint does not name, or which did not
+// get into a crowd before, is older than those that are read: it was dropped from
+// the list of finished ones.
 func (f *Follower) earlier(s found) bool {
 	for _, p := range f.parts {
 		if s.stat.before(stat{id: p.id, mtime: p.mtime}) {
@@ -583,50 +590,89 @@ func (f *Follower) glance() error {
 // list is the files in Dir whose names match, each file once however many
 // names it has.
 func (f *Follower) list() ([]found, error) {
-	entries, err := readDir(f.spec.Dir)
-	if err != nil {
-		if absent(err) {
-			return nil, nil
+	began := time.Now()
+	all := crowd{once: map[ident]bool{}}
+	err := eachName(f.spec.Dir, func(name string) {
+		if !f.spec.Pattern.MatchString(name) && !(f.spec.Rotated != nil && f.spec.Rotated.MatchString(name)) {
+			return
 		}
-		return nil, err
+		path := filepath.Join(f.spec.Dir, name)
+		if st, err := statPath(path); err == nil && st.regular && !packedName(path) {
+			all.add(found{path, st})
+		}
+	})
+	f.listTook = time.Since(began)
+	if absent(err) {
+		err = nil
 	}
-	var all []found
-	for _, e := range entries {
-		if !f.spec.Pattern.MatchString(e.Name()) && !(f.spec.Rotated != nil && f.spec.Rotated.MatchString(e.Name())) {
-			continue
-		}
-		path := filepath.Join(f.spec.Dir, e.Name())
-		st, err := statPath(path)
-		if err != nil || !st.regular || packedName(path) {
-			continue
-		}
-		if slices.ContainsFunc(all, func(s found) bool { return s.id == st.id }) {
-			continue
-		}
-		all = append(all, found{path, st})
-	}
-	return all, nil
+	f.crowded = f.crowded || all.cut
+	return all.newest(), err
 }
 
-// siblings are the regular files beside path whose base names is accepts.
+// siblings are the regular files beside path whose base names is accepts, oldest
+// first.
 func (f *Follower) siblings(path string, is func(name, base string) bool) ([]found, error) {
 	dir, base := filepath.Split(path)
-	entries, err := readDir(dir)
-	if err != nil {
+	var all crowd
+	if err := eachName(dir, func(name string) {
+		if !is(name, base) {
+			return
+		}
+		p := filepath.Join(dir, name)
+		if st, err := statPath(p); err == nil && st.regular {
+			all.add(found{p, st})
+		}
+	}); err != nil {
 		return nil, err
 	}
-	var all []found
-	for _, e := range entries {
-		if !is(e.Name(), base) {
-			continue
+	list := all.newest()
+	slices.SortFunc(list, func(a, b found) int { return cmp.Or(cmp.Compare(a.mtime, b.mtime), cmp.Compare(a.path, b.path)) })
+	return list, nil
+}
+
+// A crowd is the files of a folder that may be ours. Somebody may have made a
+// million of them, so only the newest are kept: what is live, and what was live a
+// moment ago, is among them.
+type crowd struct {
+	files []found
+	once  map[ident]bool // not nil: a file counts once, by whichever name
+	cut   bool
+}
+
+func (c *crowd) add(f found) {
+	if c.once != nil {
+		if c.once[f.id] {
+			return
 		}
-		p := filepath.Join(dir, e.Name())
-		if st, err := statPath(p); err == nil && st.regular {
-			all = append(all, found{p, st})
+		c.once[f.id] = true
+	}
+	c.files = append(c.files, f)
+	if len(c.files) >= 2*maxListed {
+		c.newest()
+	}
+}
+
+// newest cuts the crowd down to its bound.
+func (c *crowd) newest() []found {
+	if len(c.files) <= maxListed {
+		return c.files
+	}
+	slices.SortFunc(c.files, func(a, b found) int {
+		switch {
+		case a.before(b.stat):
+			return 1
+		case b.before(a.stat):
+			return -1
+		}
+		return cmp.Compare(b.path, a.path)
+	})
+	if c.once != nil {
+		for _, f := range c.files[maxListed:] {
+			delete(c.once, f.id)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.mtime, b.mtime) })
-	return all, nil
+	c.files, c.cut = c.files[:maxListed], true
+	return c.files
 }
 
 // locate finds the files of the checkpoint again, under whatever name.

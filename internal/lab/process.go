@@ -27,7 +27,7 @@ type Child struct {
 
 // start runs a program as a child that dies with us.
 func start(name string, cmd *exec.Cmd) (*Child, error) {
-	cmd.SysProcAttr = dieWithParent()
+	dieWithParent(cmd)
 	// A killed child's grandchildren may hold its pipes; don't wait for them.
 	cmd.WaitDelay = 2 * time.Second
 	if err := cmd.Start(); err != nil {
@@ -53,6 +53,10 @@ func StartProgram(name, output string, program string, args ...string) (*Child, 
 	cmd.Stdout, cmd.Stderr = f, f
 	return start(name, cmd)
 }
+
+// StartCommand runs a command of the caller's, who has set its output and whose
+// rights it has.
+func StartCommand(name string, cmd *exec.Cmd) (*Child, error) { return start(name, cmd) }
 
 // Exited says whether the child has ended, and how.
 func (c *Child) Exited() (bool, error) {
@@ -92,7 +96,7 @@ func (c *Child) Kill() {
 func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.SysProcAttr = dieWithParent()
+	dieWithParent(cmd)
 	cmd.WaitDelay = 2 * time.Second
 	if err := cmd.Start(); err != nil {
 		return "", err

@@ -106,6 +106,16 @@ func Wrk(url string, c int, d time.Duration) (WrkReport, error) {
 	return parseWrk(out), nil
 }
 
+// StartWrk is Wrk as a child that can be ended before its time, with what it
+// prints in output.
+func StartWrk(output, url string, c int, d time.Duration) (*Child, error) {
+	path, env, err := tool("wrk")
+	if err != nil {
+		return nil, err
+	}
+	return startDaemon("wrk", output, env, path, "-t1", "-c", strconv.Itoa(c), "-d", fmt.Sprintf("%ds", int(max(d.Seconds(), 1))), url)
+}
+
 var (
 	wrkRequests = regexp.MustCompile(`(?m)^\s*(\d+) requests in `)
 	wrkErrors   = regexp.MustCompile(`Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
@@ -196,6 +206,7 @@ func Build(dir, pkg string) (string, error) {
 	program := filepath.Join(dir, filepath.Base(pkg))
 	cmd := exec.Command("go", "build", "-o", program, pkg)
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	if _, err := run(ctx, cmd); err != nil {

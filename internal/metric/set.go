@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	dto "github.com/prometheus/client_model/go"
 )
 
 // A Set holds the series of one source of one target, or of one followed file.
@@ -27,6 +29,8 @@ type Label struct{ Name, Value string }
 type rows struct {
 	family  *Family
 	byKey   map[string]*series
+	list    []*series // the same, sorted by labels once they are gathered
+	sorted  bool
 	refused float64 // look-ups that ended in "other"
 }
 
@@ -37,6 +41,7 @@ type series struct {
 	num    Number
 	hist   *Hist
 	sum    Sums
+	labels []*dto.LabelPair // made when it is first gathered, then shared by all snapshots
 }
 
 // Number is the figure of a counter or a gauge.
@@ -146,6 +151,7 @@ func (s *Set) add(r *rows, values []string) *series {
 	}
 	row := &series{values: clean, epoch: s.epoch}
 	r.byKey[key] = row
+	r.list, r.sorted = append(r.list, row), false
 	return row
 }
 
@@ -166,10 +172,14 @@ func (s *Set) Begin() { s.epoch++ }
 // snapshot, as it is gone from the world.
 func (s *Set) Sweep() {
 	for f, r := range s.families {
+		before := len(r.byKey)
 		for k, row := range r.byKey {
 			if row.epoch != s.epoch {
 				delete(r.byKey, k)
 			}
+		}
+		if len(r.byKey) < before {
+			r.list = slices.DeleteFunc(r.list, func(row *series) bool { return row.epoch != s.epoch })
 		}
 		if len(r.byKey) == 0 && r.refused == 0 {
 			delete(s.families, f)

@@ -70,20 +70,29 @@ func (s *Snapshot) Targets() []string {
 	return names
 }
 
-// A Gathering joins Sets into a Snapshot. Series with the same name and labels
-// become one.
+// A Gathering joins Sets into Snapshots, one after the other. Series with the
+// same name and labels become one. It keeps its own memory from one Snapshot to
+// the next, since the second after this one looks nearly the same.
 type Gathering struct {
 	families map[string]*gathered
 }
 
+// gathered is one family on its way into a snapshot.
 type gathered struct {
 	family *Family
-	rows   map[string]*gatheredRow
+	kind   *dto.MetricType
+	unit   *string
+	rows   []gatheredRow
+	from   *Set           // who added the rows, nil for several Sets
+	byID   map[string]int // where each row is, once there are several
+	id     []byte
 }
 
 type gatheredRow struct {
 	labels []*dto.LabelPair
-	series series
+	num    float64
+	sum    Sums
+	hist   Hist
 }
 
 // NewGathering starts a snapshot.
@@ -91,85 +100,183 @@ func NewGathering() *Gathering { return &Gathering{families: map[string]*gathere
 
 // Add copies a Set's present series. The caller holds the Set's lock.
 func (g *Gathering) Add(s *Set) {
-	prefix := make([]string, 0, 2)
-	for _, l := range s.labels {
-		prefix = append(prefix, l.Name+"="+l.Value)
-	}
-	head := keyOf(prefix)
 	for f, r := range s.families {
 		to := g.families[f.Name]
 		if to == nil {
-			to = &gathered{family: f, rows: make(map[string]*gatheredRow, len(r.byKey))}
+			to = &gathered{family: f, kind: dtoType(f.Kind)}
+			if u := f.Unit(); u != "" {
+				to.unit = proto.String(u)
+			}
 			g.families[f.Name] = to
 		}
-		for key, row := range r.byKey {
-			if (f.Kind == Counter || f.Kind == Gauge) && !row.num.set {
-				continue
-			}
-			if have := to.rows[head+key]; have != nil {
-				have.join(f, row)
-				continue
-			}
-			to.rows[head+key] = newGatheredRow(s, f, row)
-		}
+		to.add(s, r)
 	}
 }
 
-func newGatheredRow(s *Set, f *Family, row *series) *gatheredRow {
-	g := &gatheredRow{series: series{num: row.num, sum: row.sum}}
-	if row.hist != nil {
-		g.series.hist = row.hist.clone()
+func (g *gathered) add(s *Set, r *rows) {
+	r.sort(s)
+	alone := len(g.rows) == 0
+	if alone {
+		g.from = s
+	} else if g.from != nil {
+		g.from = nil
+		if g.byID == nil {
+			g.byID = make(map[string]int, len(g.rows)+len(r.list))
+		}
+		clear(g.byID)
+		for i := range g.rows {
+			g.byID[string(g.idOf(g.rows[i].labels))] = i
+		}
 	}
-	g.labels = make([]*dto.LabelPair, 0, len(s.labels)+len(f.Labels))
-	for _, l := range s.labels {
-		g.labels = append(g.labels, &dto.LabelPair{Name: proto.String(l.Name), Value: proto.String(l.Value)})
+	for _, row := range r.list {
+		if (r.family.Kind == Counter || r.family.Kind == Gauge) && !row.num.set {
+			continue
+		}
+		if !alone {
+			if i, ok := g.byID[string(g.idOf(row.labels))]; ok {
+				g.rows[i].join(r.family, row)
+				continue
+			}
+			g.byID[string(g.id)] = len(g.rows)
+		}
+		g.put(row)
 	}
-	for i, name := range f.Labels {
-		g.labels = append(g.labels, &dto.LabelPair{Name: proto.String(name), Value: proto.String(row.values[i])})
+}
+
+// idOf is one key of all labels, valid until it is asked for the next.
+func (g *gathered) idOf(labels []*dto.LabelPair) []byte {
+	g.id = g.id[:0]
+	for _, l := range labels {
+		g.id = append(g.id, *l.Name...)
+		g.id = append(g.id, 0xff) // never part of valid UTF-8
+		g.id = append(g.id, *l.Value...)
+		g.id = append(g.id, 0xff)
 	}
-	slices.SortFunc(g.labels, func(a, b *dto.LabelPair) int { return cmp.Compare(*a.Name, *b.Name) })
-	return g
+	return g.id
+}
+
+// put copies a series into the next row, into the memory that the row of the
+// snapshot before had there.
+func (g *gathered) put(s *series) {
+	if n := len(g.rows); n < cap(g.rows) {
+		g.rows = g.rows[:n+1]
+	} else {
+		g.rows = append(g.rows, gatheredRow{})
+	}
+	row := &g.rows[len(g.rows)-1]
+	row.labels, row.num, row.sum = s.labels, s.num.v, s.sum
+	if s.hist != nil {
+		row.hist.copy(s.hist)
+	}
+}
+
+// sort gives the series their labels and their order.
+func (r *rows) sort(s *Set) {
+	if r.sorted {
+		return
+	}
+	for _, row := range r.list {
+		if row.labels == nil {
+			row.labels = labelPairs(s, r.family, row)
+		}
+	}
+	slices.SortFunc(r.list, func(a, b *series) int { return compareLabels(a.labels, b.labels) })
+	r.sorted = true
+}
+
+func labelPairs(s *Set, f *Family, row *series) []*dto.LabelPair {
+	pairs := make([]*dto.LabelPair, 0, len(s.labels)+len(f.Labels))
+	for i := range s.labels {
+		pairs = append(pairs, &dto.LabelPair{Name: &s.labels[i].Name, Value: &s.labels[i].Value})
+	}
+	for i := range f.Labels {
+		pairs = append(pairs, &dto.LabelPair{Name: &f.Labels[i], Value: &row.values[i]})
+	}
+	slices.SortFunc(pairs, func(a, b *dto.LabelPair) int { return cmp.Compare(*a.Name, *b.Name) })
+	return pairs
 }
 
 func (g *gatheredRow) join(f *Family, row *series) {
 	switch {
 	case f.Kind == Histogram:
 		if row.hist != nil {
-			g.series.hist.Merge(row.hist)
+			g.hist.Merge(row.hist)
 		}
 	case f.Kind == Summary:
-		g.series.sum.Count += row.sum.Count
-		g.series.sum.Sum += row.sum.Sum
+		g.sum.Count += row.sum.Count
+		g.sum.Sum += row.sum.Sum
 	case f.Kind == Gauge && f.Merge == Max:
-		g.series.num.v = max(g.series.num.v, row.num.v)
+		g.num = max(g.num, row.num.v)
 	default:
-		g.series.num.v += row.num.v
+		g.num += row.num.v
 	}
 }
 
-// Snapshot ends the gathering.
+// Snapshot ends the gathering; what is added then belongs to the next.
 func (g *Gathering) Snapshot(at time.Time) *Snapshot {
-	out := &Snapshot{At: at}
-	for name, fam := range g.families {
+	out := &Snapshot{At: at, Families: make([]*dto.MetricFamily, 0, len(g.families))}
+	for _, fam := range g.families {
 		if len(fam.rows) == 0 {
 			continue
 		}
-		mf := &dto.MetricFamily{Name: proto.String(name), Help: proto.String(fam.family.Help), Type: dtoType(fam.family.Kind)}
-		if u := fam.family.Unit(); u != "" {
-			mf.Unit = proto.String(u)
-		}
-		for _, row := range fam.rows {
-			mf.Metric = append(mf.Metric, row.metric(fam.family.Kind))
-		}
-		slices.SortFunc(mf.Metric, compareLabels)
-		out.Families = append(out.Families, mf)
+		out.Families = append(out.Families, fam.dto())
+		fam.rows, fam.from = fam.rows[:0], nil
 	}
-	slices.SortFunc(out.Families, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(out.Families, func(a, b *dto.MetricFamily) int { return cmp.Compare(*a.Name, *b.Name) })
 	return out
 }
 
-func compareLabels(a, b *dto.Metric) int {
-	return slices.CompareFunc(a.Label, b.Label, func(x, y *dto.LabelPair) int {
+// dto is the family in client_golang's model. What all its metrics have of one
+// kind is made in one piece: a snapshot of a thousand series is some hundred
+// allocations and not ten thousand.
+func (g *gathered) dto() *dto.MetricFamily {
+	n := len(g.rows)
+	mf := &dto.MetricFamily{Name: &g.family.Name, Help: &g.family.Help, Type: g.kind, Unit: g.unit, Metric: make([]*dto.Metric, n)}
+	metrics := make([]dto.Metric, n)
+	for i := range g.rows {
+		metrics[i].Label = g.rows[i].labels
+		mf.Metric[i] = &metrics[i]
+	}
+	switch g.family.Kind {
+	case Counter:
+		values, counters := g.values(), make([]dto.Counter, n)
+		for i := range metrics {
+			counters[i].Value = &values[i]
+			metrics[i].Counter = &counters[i]
+		}
+	case Gauge:
+		values, gauges := g.values(), make([]dto.Gauge, n)
+		for i := range metrics {
+			gauges[i].Value = &values[i]
+			metrics[i].Gauge = &gauges[i]
+		}
+	case Histogram:
+		for i := range metrics {
+			metrics[i].Histogram = g.rows[i].hist.dto()
+		}
+	case Summary:
+		for i := range metrics {
+			s := g.rows[i].sum
+			metrics[i].Summary = &dto.Summary{SampleCount: &s.Count, SampleSum: &s.Sum}
+		}
+	}
+	byLabels := func(a, b *dto.Metric) int { return compareLabels(a.Label, b.Label) }
+	if !slices.IsSortedFunc(mf.Metric, byLabels) { // of several Sets
+		slices.SortFunc(mf.Metric, byLabels)
+	}
+	return mf
+}
+
+func (g *gathered) values() []float64 {
+	values := make([]float64, len(g.rows))
+	for i := range g.rows {
+		values[i] = g.rows[i].num
+	}
+	return values
+}
+
+func compareLabels(a, b []*dto.LabelPair) int {
+	return slices.CompareFunc(a, b, func(x, y *dto.LabelPair) int {
 		return cmp.Or(cmp.Compare(*x.Name, *y.Name), cmp.Compare(*x.Value, *y.Value))
 	})
 }
@@ -186,26 +293,11 @@ func dtoType(k Kind) *dto.MetricType {
 	return dto.MetricType_SUMMARY.Enum()
 }
 
-func (g *gatheredRow) metric(k Kind) *dto.Metric {
-	m := &dto.Metric{Label: g.labels}
-	switch k {
-	case Counter:
-		m.Counter = &dto.Counter{Value: proto.Float64(g.series.num.v)}
-	case Gauge:
-		m.Gauge = &dto.Gauge{Value: proto.Float64(g.series.num.v)}
-	case Histogram:
-		m.Histogram = g.series.hist.dto()
-	case Summary:
-		m.Summary = &dto.Summary{SampleCount: proto.Uint64(g.series.sum.Count), SampleSum: proto.Float64(g.series.sum.Sum)}
-	}
-	return m
-}
-
-func (h *Hist) clone() *Hist {
-	c := *h
-	c.classic = slices.Clone(h.classic)
-	c.native = slices.Clone(h.native)
-	return &c
+// copy makes h equal to o, in h's own memory.
+func (h *Hist) copy(o *Hist) {
+	classic, native := append(h.classic[:0], o.classic...), append(h.native[:0], o.native...)
+	*h = *o
+	h.classic, h.native = classic, native
 }
 
 // dto is the histogram in client_golang's model, classic buckets cumulative and
@@ -220,13 +312,17 @@ func (h *Hist) dto() *dto.Histogram {
 	}
 	var cumulative uint64
 	placed := h.exemplar == nil
+	buckets, counts := make([]dto.Bucket, len(h.upper)), make([]uint64, len(h.upper))
+	out.Bucket = make([]*dto.Bucket, len(h.upper))
 	for i, u := range h.upper {
 		cumulative += h.classic[i]
-		b := &dto.Bucket{UpperBound: proto.Float64(u), CumulativeCount: proto.Uint64(cumulative)}
+		counts[i] = cumulative
+		b := &buckets[i]
+		b.UpperBound, b.CumulativeCount = &h.upper[i], &counts[i] // the family's bounds, which nobody changes
 		if !placed && h.exemplar.Value <= u {
 			b.Exemplar, placed = h.exemplar.dto(), true
 		}
-		out.Bucket = append(out.Bucket, b)
+		out.Bucket[i] = b
 	}
 	var previous int64
 	next := 0 // index behind the last span

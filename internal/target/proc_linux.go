@@ -53,13 +53,20 @@ func whole(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
+// started is when a process with this start time began, if the machine says when
+// it was booted itself. USER_HZ is 100 on every Linux that runs a JVM today.
+func (s *reader) started(ticks uint64) (at time.Time, ok bool) {
+	if s.boot.IsZero() {
+		return at, false
+	}
+	return s.boot.Add(time.Duration(ticks) * (time.Second / 100)), true
+}
+
 // read gathers all that the machine shows of a JVM. nil means that it is none,
 // or is gone.
 func (s *reader) read(pid int, st statLine, maps mapsFacts, mapLines int) *seen {
 	v := &seen{pid: pid, nspid: pid, ppid: st.ppid, start: st.startTicks}
-	if !s.boot.IsZero() {
-		v.started = s.boot.Add(time.Duration(st.startTicks) * (time.Second / 100))
-	}
+	v.started, _ = s.started(st.startTicks)
 	exe, _ := os.Readlink(s.file(pid, "exe"))
 	v.exe = strings.TrimSuffix(exe, " (deleted)")
 	if b, err := s.small(s.file(pid, "status")); err == nil {

@@ -27,8 +27,15 @@ func parseStat(b []byte) (s statLine, ok bool) {
 	if from < 0 || to < from {
 		return s, false
 	}
-	f := bytes.Fields(b[to+1:])
-	if len(f) < 21 || len(f[0]) != 1 {
+	var f [21][]byte // by hand: this is read of every process of the machine
+	n := 0
+	for field := range bytes.FieldsSeq(b[to+1:]) {
+		if f[n] = field; n == len(f)-1 {
+			break
+		}
+		n++
+	}
+	if f[len(f)-1] == nil || len(f[0]) != 1 {
 		return s, false
 	}
 	s.comm, s.state = string(b[from+1:to]), f[0][0]

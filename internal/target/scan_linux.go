@@ -30,7 +30,9 @@ type Scanner struct {
 	procs    map[int]*process
 	blind    []Blind
 	left     []*Target
+	missing  []Server
 	patience time.Duration
+	scanned  bool // the first Scan is over
 }
 
 // reader reads what the machine shows of one process after the other. When one
@@ -49,7 +51,7 @@ type process struct {
 	start   uint64
 	comm    string
 	ppid    int
-	since   time.Time // when this process was first seen
+	since   time.Time // when this process began to be what it is, as far as is known
 	looks   int       // how often it was found to be no JVM
 	next    time.Time // when to look again
 	pending chan visit
@@ -73,6 +75,9 @@ type visit struct {
 // New makes a Scanner.
 func New(cfg Config) *Scanner {
 	cfg.Proc, cfg.Root = cmpOr(cfg.Proc, "/proc"), cmpOr(cfg.Root, "/")
+	// Whoever opens a target's files, the followers and logdir too, learnt of them
+	// from a Scanner: so it is said here, before the first of them can be asked for.
+	root.AllowWalk(cfg.WithoutOpenat2 == "walk")
 	return &Scanner{reader: &reader{cfg: cfg}, procs: map[int]*process{}, patience: 2 * time.Second}
 }
 
@@ -107,6 +112,10 @@ const (
 
 // LeftOut are the targets of the last Scan that the settings leave out.
 func (s *Scanner) LeftOut() []*Target { return s.left }
+
+// Missing are the servers that the settings list and that the last Scan did not
+// see run.
+func (s *Scanner) Missing() []Server { return s.missing }
 
 // Scan looks at the machine. The targets are sorted, have names that differ, and
 // are not changed afterwards. An error means that nothing could be seen at all.
@@ -148,7 +157,9 @@ func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
 			delete(s.procs, pid)
 		}
 	}
+	s.scanned = true
 	found = onePerfOwner(found, fresh)
+	s.missing = missing(found, s.cfg, s.blind)
 	found, s.left = settle(found, parents, s.cfg)
 	return found, nil
 }
@@ -182,9 +193,14 @@ func (s *Scanner) machine() {
 				Detail: "/proc is mounted with hidepid: processes of other users are not visible"})
 		}
 	}
-	if root.Fallback() {
-		s.blind = append(s.blind, Blind{Source: "target", Reason: "no_openat2", Needs: "Linux 5.6, and a seccomp filter that allows openat2",
-			Detail: "the kernel has no openat2: links to absolute paths inside of a target's folders are not followed"})
+	if !root.HasOpenat2() {
+		b := Blind{Source: "target", Reason: "no_openat2", Needs: "Linux 5.6, a seccomp filter that allows openat2, or targets.without_openat2: walk",
+			Detail: "openat2 is not to be had here: no file that a target names is opened, neither settings nor logs nor hsperfdata"}
+		if root.WalkAllowed() {
+			b.Needs = "Linux 5.6, and a seccomp filter that allows openat2"
+			b.Detail = "openat2 is not to be had here: the paths of targets are walked name by name, as targets.without_openat2 allows"
+		}
+		s.blind = append(s.blind, b)
 	}
 }
 
@@ -205,7 +221,7 @@ func (s *Scanner) look(ctx context.Context, pid int, now time.Time) *process {
 	// An exec keeps pid and start time: catalina.sh becomes java. It changes the
 	// command's name, nearly always.
 	if p == nil || p.start != st.startTicks || p.comm != st.comm {
-		p = &process{start: st.startTicks, comm: st.comm, since: now}
+		p = &process{start: st.startTicks, comm: st.comm, since: s.since(st.startTicks, now)}
 		s.procs[pid] = p
 	}
 	p.ppid = st.ppid
@@ -241,6 +257,17 @@ func (s *Scanner) look(ctx context.Context, pid int, now time.Time) *process {
 	s.blind = append(s.blind, Blind{Source: "target", Reason: "stuck",
 		Detail: fmt.Sprintf("process %d, or a file of it, does not answer: a mount that is gone, or a process that can't go on", pid)})
 	return p
+}
+
+// since is when a process that is new to us began to be what it is: now, since
+// an exec keeps the start time, but what was there when the first Scan came is
+// as old as it says. A sidecar that starts beside a server of yesterday need not
+// watch it as one that comes up.
+func (s *Scanner) since(ticks uint64, now time.Time) time.Time {
+	if started, ok := s.started(ticks); ok && !s.scanned && started.Before(now) {
+		return started
+	}
+	return now
 }
 
 // answer waits for a visit for a while; with no patience it only looks.

@@ -206,7 +206,7 @@ func startBeside(dir, program string, pid int) (*beside, error) {
 	}
 	b := &beside{addr: fmt.Sprintf("127.0.0.1:%d", port)}
 	settings := filepath.Join(dir, "sidecar.yml")
-	if err := os.WriteFile(settings, fmt.Appendf(nil, "targets:\n  discover: false\n  servers:\n  - name: watched\n    match: {pid: %d}\n", pid), 0o644); err != nil {
+	if err := os.WriteFile(settings, fmt.Appendf(nil, "engine: {mode: \"off\"}\ntargets:\n  discover: false\n  servers:\n  - name: watched\n    match: {pid: %d}\n", pid), 0o644); err != nil {
 		return nil, err
 	}
 	b.Child, err = lab.StartProgram("sidecar", filepath.Join(dir, "log"), program, "run", "--config.file="+settings,
