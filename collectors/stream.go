@@ -154,18 +154,13 @@ func (s *stream) stateLocked() (follow.Saved, error) {
 func (s *stream) publish(g *metric.Gathering, dark bool) (state follow.Saved, caughtUp bool, err error) {
 	s.set.Lock()
 	defer s.set.Unlock()
-<<<<<<< HEAD
 	if k, ok := s.observer.(keeper); ok {
 		k.Keep(keptPerSecond)
 	}
-	if caughtUp = s.follower.CaughtUp(); caughtUp || s.follower.Continued() {
-		if l := s.follower.Ledger(); !s.again {
-=======
 	l := s.follower.Ledger()
 	unseen := s.unseen() || dark && !l.HasSize && counted(l) == follow.Ledger{}
 	if caughtUp = s.follower.CaughtUp(); !unseen && (caughtUp || s.follower.Continued()) {
 		if !s.again {
->>>>>>> main
 			l.Publish(s.set, s.log.Name)
 		}
 		g.Add(s.set)
