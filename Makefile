@@ -3,7 +3,7 @@
 
 GO ?= go
 
-.PHONY: build test test-deploy demo bench bench-gclog bench-accesslog bench-applog generate vet setup
+.PHONY: build test test-deploy demo bench bench-gclog bench-accesslog bench-applog bench-engine generate vet setup
 
 build:
 	$(GO) build -o sidecar ./cmd/sidecar
@@ -55,6 +55,8 @@ bench: need-go
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./...
 	$(GO) run ./internal/follow/bench
 	$(GO) run ./collectors/process/bench
+	-@$(MAKE) --no-print-directory bench-engine
+	-timeout $(BENCH_LIMIT) $(GO) run ./internal/ship/bench
 
 bench-gclog: export MB ?= 30
 bench-gclog: need-go
@@ -71,6 +73,10 @@ bench-applog: export PART ?= 20000000
 bench-applog: export ROUNDS ?= 3
 bench-applog: need-go
 	timeout $(BENCH_LIMIT) collectors/applog/bench/run.sh
+
+# Beside Debian's Prometheus in real time, two hours of samples, and the panels.
+bench-engine: need-go
+	timeout $(BENCH_LIMIT) $(GO) run ./internal/engine/bench
 
 generate: need-go
 	$(GO) generate ./...

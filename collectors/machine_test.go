@@ -116,7 +116,15 @@ func (m *machine) run() *running {
 	}
 	ctx, kill := context.WithCancel(context.Background())
 	r := &running{mon, m, ctx, kill, time.Now()}
-	m.t.Cleanup(kill)
+	m.t.Cleanup(func() {
+		kill()
+		mon.mu.Lock()
+		s := mon.ship
+		mon.mu.Unlock()
+		if s != nil { // it would write to the log of a test that is over
+			s.Stop(context.Background())
+		}
+	})
 	r.look()
 	return r
 }

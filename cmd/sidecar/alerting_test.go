@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jvm-sidecar/sidecar/collectors"
 	"github.com/jvm-sidecar/sidecar/internal/lab"
+	toolkit "github.com/prometheus/exporter-toolkit/web"
 )
 
 // called is one alert that came to a webhook, and when.
@@ -260,3 +264,36 @@ alerting:
 type tail []byte
 
 func (b *tail) Write(p []byte) (int, error) { *b = append(*b, p...); return len(p), nil }
+
+// On and off of the engine take a restart; a reload says so in one line, and does
+// nothing else.
+func TestEngineOnOffAtReload(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		var said bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&said, nil))
+		cfg := collectors.Defaults()
+		if !on {
+			cfg.Engine.Mode = "off"
+		}
+		d := &daemon{storage: t.TempDir(), web: &toolkit.FlagConfig{WebListenAddresses: &[]string{"127.0.0.1:0"}}}
+		a, err := d.startAlerting(&cfg, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if had := a.engine != nil; had != on || (a.api() != nil) != on {
+			t.Errorf("engine %v: it is there: %v", on, had)
+		}
+		cfg.Engine.Mode = map[bool]string{true: "off", false: "on"}[on]
+		said.Reset()
+		if err := a.reload(&cfg); err != nil {
+			t.Error(err)
+		}
+		if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "take effect at the next start") {
+			t.Errorf("engine %v, reload: %q", on, text)
+		}
+		if (a.engine != nil) != on {
+			t.Errorf("engine %v: changed by a reload", on)
+		}
+		a.close()
+	}
+}

@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/xml"
+	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -195,5 +198,46 @@ func TestDockerfile(t *testing.T) {
 	}
 	if !strings.HasSuffix(last["HEALTHCHECK"], `CMD ["/sidecar", "healthcheck"]`) {
 		t.Error("the health check is not the binary's own: ", last["HEALTHCHECK"])
+	}
+}
+
+// The sidecar's settings are those that its own check takes, and it ships to the
+// Loki of the compose file. It is started in the server's network, so that this
+// is where the name has to be known.
+func TestComposeSidecarShips(t *testing.T) {
+	p := compose(t)
+	data, err := os.ReadFile(filepath.Join(root, "deploy/compose/sidecar.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings struct {
+		Loki struct{ URL string }
+	}
+	if err := yaml.Unmarshal(data, &settings); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(settings.Loki.URL)
+	if err != nil || u.Path != "/loki/api/v1/push" {
+		t.Fatalf("loki.url is %q: %v", settings.Loki.URL, err)
+	}
+	service, ok := p.Services[u.Hostname()]
+	if !ok || !slices.ContainsFunc(service.Ports, func(port types.ServicePortConfig) bool { return fmt.Sprint(port.Target) == u.Port() }) {
+		t.Fatalf("%s is no service with that port", u.Host)
+	}
+	server := p.Services["tomcat"]
+	if p.Services["sidecar"].NetworkMode != "service:tomcat" {
+		t.Fatal("the sidecar is not in the server's network")
+	}
+	shared := false
+	for name := range server.Networks {
+		_, in := service.Networks[name]
+		shared = shared || in
+	}
+	if !shared {
+		t.Errorf("%s is in no network of the server", u.Hostname())
+	}
+	out, err := exec.Command("go", "run", "-C", root, "./cmd/sidecar", "check", "--config.file=deploy/compose/sidecar.yml").CombinedOutput()
+	if err != nil {
+		t.Errorf("sidecar check: %v\n%s", err, out)
 	}
 }

@@ -98,7 +98,11 @@ func Open(cfg Config, o Options) (*Engine, error) {
 	e.queries = promql.NewEngine(promql.EngineOpts{
 		Logger: quiet(o.Log), MaxSamples: maxSamples, Timeout: 10 * time.Second,
 		EnableAtModifier: true, EnableNegativeOffset: true,
-		NoStepSubqueryIntervalFn: func(int64) int64 { return cfg.Evaluation.Milliseconds() },
+		NoStepSubqueryIntervalFn: func(int64) int64 {
+			e.mu.RLock()
+			defer e.mu.RUnlock()
+			return e.cfg.Evaluation.Milliseconds()
+		},
 	})
 	e.store = openStore(o.Dir, cfg, o.Start, o.Log)
 	e.last = e.store.newest()

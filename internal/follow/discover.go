@@ -30,10 +30,14 @@ func (f *Follower) begin() error {
 	if f.restored {
 		f.locate()
 		err = f.discover()
-	} else if f.spec.Path != "" {
-		err = f.beginPath()
 	} else {
-		err = f.beginDir()
+		f.lock.Lock()
+		if f.spec.Path != "" {
+			err = f.beginPath()
+		} else {
+			err = f.beginDir()
+		}
+		f.lock.Unlock()
 	}
 	// What was there is the backlog; it is not news, and its series wait for it.
 	f.lock.Lock()
@@ -45,7 +49,7 @@ func (f *Follower) begin() error {
 		if p.fresh {
 			// From the checkpoint: if it was truncated, its size now says nothing of
 			// what came behind our place.
-			if ok, e := p.recognise(); e != nil || !ok {
+			if ok, e := p.recognise(held{}); e != nil || !ok {
 				continue
 			}
 		}
@@ -66,6 +70,7 @@ func (f *Follower) refuses(p *part) bool {
 	return why == "permission" || why == "refused"
 }
 
+// beginPath and beginDir are called with the lock held.
 func (f *Follower) beginPath() error {
 	st, err := statPath(f.spec.Path)
 	if err != nil && !absent(err) {
@@ -125,7 +130,7 @@ func (f *Follower) finished(s found) {
 	p := &part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat}
 	if s.id.Birth == 0 && s.size > 0 && f.openPart(p) == nil {
 		// Without a birth time its bytes will have to tell that it is the same.
-		if p.attend() == nil {
+		if p.attend(held{}) == nil {
 			p.sum = checksum(p.tail)
 		}
 		p.close()
@@ -153,7 +158,7 @@ func (f *Follower) add(s found, r role) *part {
 }
 
 // toEnd puts a new part's place at size. If that is in the middle of a line,
-// the rest of that line is not one.
+// the rest of that line is not one. The caller holds the lock.
 func (f *Follower) toEnd(p *part, size int64) error {
 	p.kept, p.read, p.seen = size, size, size
 	err := f.openPart(p)
@@ -163,7 +168,7 @@ func (f *Follower) toEnd(p *part, size int64) error {
 		}
 		return err // not readable yet: the place stands, and opening is tried again
 	}
-	if err := p.attend(); err != nil {
+	if err := p.attend(held{}); err != nil {
 		p.close()
 		return err
 	}
@@ -186,7 +191,11 @@ func (f *Follower) discover() error {
 	}
 	p := f.livePart()
 	if p != nil && p.id.same(st.id) {
-		p.path = f.spec.Path
+		if p.path != f.spec.Path {
+			f.lock.Lock()
+			p.path = f.spec.Path
+			f.lock.Unlock()
+		}
 		f.fresh = st
 		return nil
 	}
@@ -289,7 +298,7 @@ func (f *Follower) still(p *part, s found) bool {
 	if f.openPart(q) != nil {
 		return true
 	}
-	ok, err := q.recognise()
+	ok, err := q.recognise(held{})
 	return ok || err != nil
 }
 
@@ -441,7 +450,7 @@ func (f *Follower) findCopies(p *part) []*part {
 		if f.openPart(c) != nil {
 			continue
 		}
-		if ok, err := c.recognise(); err != nil || !ok {
+		if ok, err := c.recognise(held{}); err != nil || !ok {
 			c.close()
 			continue
 		}
@@ -698,7 +707,9 @@ func (f *Follower) locate() {
 		}
 		f.lock.Unlock()
 	}
+	f.lock.Lock()
 	f.parts = kept
+	f.lock.Unlock()
 }
 
 func (f *Follower) refind(p *part) bool {
@@ -719,7 +730,9 @@ func (f *Follower) refind(p *part) bool {
 	all, _ := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
 	for _, s := range all {
 		if s.id.same(p.id) && f.still(p, s) && !f.packed(s.path) {
+			f.lock.Lock()
 			p.path = s.path
+			f.lock.Unlock()
 			f.reopen(p)
 			return true
 		}

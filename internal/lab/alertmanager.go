@@ -49,7 +49,7 @@ func StartLockedAlertmanager(dir, config string) (*Alertmanager, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.client = &http.Client{Timeout: 5 * time.Second, Transport: asUser{a, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}}
+	a.client = &http.Client{Timeout: 5 * time.Second, Transport: withUser{a, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}}
 	web := filepath.Join(dir, "web.yml")
 	text := fmt.Sprintf("tls_server_config: {cert_file: %q, key_file: %q}\nbasic_auth_users: {%s: %q}\n", a.CA, key, a.User, lockedHash)
 	if err := os.WriteFile(web, []byte(text), 0o600); err != nil {
@@ -58,13 +58,13 @@ func StartLockedAlertmanager(dir, config string) (*Alertmanager, error) {
 	return startAlertmanager(dir, config, a, "--web.config.file="+web)
 }
 
-// asUser sends the user with each request.
-type asUser struct {
+// withUser sends the user with each request.
+type withUser struct {
 	*Alertmanager
 	next http.RoundTripper
 }
 
-func (u asUser) RoundTrip(r *http.Request) (*http.Response, error) {
+func (u withUser) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.SetBasicAuth(u.User, u.Password)
 	return u.next.RoundTrip(r)

@@ -40,6 +40,10 @@ func StartPrometheus(dir, config string) (*Prometheus, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startPrometheus(path, env, dir, config)
+}
+
+func startPrometheus(path string, env []string, dir, config string, more ...string) (*Prometheus, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
@@ -50,9 +54,9 @@ func StartPrometheus(dir, config string) (*Prometheus, error) {
 	}
 	p := &Prometheus{Addr: fmt.Sprintf("127.0.0.1:%d", port)}
 	// Debian's build looks for its web pages in /usr/share; they are not needed.
-	p.Child, err = startDaemon("prometheus", filepath.Join(dir, "prometheus.log"), env, path,
-		"--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+p.Addr, "--log.level=warn")
+	args := append([]string{"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(dir, "data"),
+		"--web.listen-address=" + p.Addr, "--log.level=warn"}, more...)
+	p.Child, err = startDaemon("prometheus", filepath.Join(dir, "prometheus.log"), env, path, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,8 @@ func Setup() (missing []error) {
 	for _, program := range []string{"prometheus", "promtool", "prometheus-alertmanager", "ab", "wrk"} {
 		try(Tool(program))
 	}
+	_, err = Pinned()
+	try(err)
 	_, _, err = browser()
 	try(err)
 	_, err = Axe()

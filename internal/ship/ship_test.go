@@ -14,11 +14,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
 
-// TestEqualLines is a thousand equal access lines of one second, pushed to a
-// server that stores them, answers 500, and keeps one of equal entries.
-func TestEqualLines(t *testing.T) {
+// TestCase23EqualLines is a thousand equal access lines of one second, pushed to
+// a server that stores them, answers 500, and keeps one of equal entries.
+func TestCase23EqualLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoki()
 		l.answer = func(n int, _ []storedLine) (int, map[string]string, bool, error) {
@@ -60,9 +62,10 @@ func TestEqualLines(t *testing.T) {
 	})
 }
 
-// TestThrottled is 429 with Retry-After for half a minute, and then an outage of
-// half an hour: nobody waits, memory is bounded, each line is somewhere.
-func TestThrottled(t *testing.T) {
+// TestCase24Throttled is 429 with Retry-After for half a minute: nobody waits,
+// memory is bounded, each line is somewhere, and what waited flows at the
+// configured rate.
+func TestCase24Throttled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoki()
 		began := time.Now()
@@ -72,7 +75,8 @@ func TestThrottled(t *testing.T) {
 			}
 			return 204, nil, true, nil
 		}
-		s := newShipper(t, l, nil)
+		const rate = 100 << 10
+		s := newShipper(t, l, func(c *Config) { c.BytesPerSecond, c.BatchBytes = rate, 64<<10 })
 		tap := s.Tap("tomcat", "accesslog", "access.log")
 		for i := range 20000 {
 			tap.Offer(nil, &Entry{At: time.Now().UnixNano(), Line: numbered(i)})
@@ -87,6 +91,14 @@ func TestThrottled(t *testing.T) {
 		if c := balanced(t, s); c.Shipped != 20000 || len(l.lines()) != 20000 {
 			t.Errorf("shipped %v, stored %d, want 20000", c.Shipped, len(l.lines()))
 		}
+		if lines, texts := l.texts(), 20000; lines[0] != "line 000000" || lines[texts-1] != "line 019999" {
+			t.Errorf("%q to %q", lines[0], lines[texts-1])
+		}
+		// 20,000 lines of some 170 bytes, counted as the queue counts them, take half
+		// a minute at this rate once they are taken.
+		if over := l.when[len(l.when)-1].Sub(began.Add(30 * time.Second)); over < 25*time.Second || over > 45*time.Second {
+			t.Errorf("the backlog took %v", over)
+		}
 		for i := 1; i < 14; i++ { // one push each two seconds, and a little more
 			if gap := l.when[i].Sub(l.when[i-1]); gap < 2*time.Second || gap > 3*time.Second {
 				t.Errorf("push %d came %v after the one before", i, gap)
@@ -96,7 +108,8 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-func TestOutage(t *testing.T) {
+// TestCase24Refused is an outage of half an hour at a hundred lines a second.
+func TestCase24Refused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoki()
 		began := time.Now()
@@ -144,6 +157,39 @@ func TestOutage(t *testing.T) {
 			}
 		}
 		stop(s)
+	})
+}
+
+// TestEqualLinesAcrossRuns: the same line in the same second, before and after
+// the settings were changed and the sidecar was restarted, is three lines.
+func TestEqualLinesAcrossRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		s := newShipper(t, l, nil)
+		at := time.Now().UnixNano()
+		equal := func() {
+			s.Tap("tomcat", "accesslog", "access.log").Offer(nil, &Entry{At: at, Line: []byte("the same")})
+		}
+		equal()
+		s.configure(s.cfg, s.client)
+		equal()
+		time.Sleep(10 * time.Second)
+		stop(s)
+		saved, err := s.Save()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = newShipper(t, l, nil)
+		if err := s.Load(saved); err != nil {
+			t.Fatal(err)
+		}
+		equal()
+		time.Sleep(10 * time.Second)
+		stop(s)
+		lines := l.lines()
+		if len(lines) != 3 || lines[2].at != at+2 {
+			t.Errorf("%v, the first at %d", lines, at)
+		}
 	})
 }
 
@@ -286,6 +332,38 @@ func TestTimes(t *testing.T) {
 	})
 }
 
+// TestOrder: in a stream no line is before the one that came before it, whatever
+// their stamps say; one that is moved by a second or more keeps its own time.
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoki()
+		s := newShipper(t, l, nil)
+		tap := s.Tap("tomcat", "applog", "catalina.out")
+		now := time.Now()
+		for i, ago := range []time.Duration{5 * time.Second, 0, time.Hour, 500 * time.Millisecond, -time.Minute} {
+			tap.Offer(nil, &Entry{At: now.Add(-ago).UnixNano(), Line: numbered(i)})
+		}
+		time.Sleep(5 * time.Second)
+		stop(s)
+		lines := l.lines()
+		if len(lines) != 5 {
+			t.Fatalf("%d lines", len(lines))
+		}
+		for i, x := range lines {
+			if x.text != string(numbered(i)) || i > 0 && x.at <= lines[i-1].at {
+				t.Errorf("%d: %v", i, x)
+			}
+			want := ""
+			if i == 2 {
+				want = now.Add(-time.Hour).UTC().Format(time.RFC3339Nano)
+			}
+			if have := l.meta[x]["event_time"]; have != want {
+				t.Errorf("%s: event_time %q, want %q", x.text, have, want)
+			}
+		}
+	})
+}
+
 // TestStorm counts exactly: 200,000 of one pattern and a lone one of another.
 func TestStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -298,6 +376,7 @@ func TestStorm(t *testing.T) {
 				tap.Offer(g, &Entry{Level: "WARN", Event: event, Pattern: pattern, Line: line, At: time.Now().UnixNano()})
 			}
 		}
+		time.Sleep(500 * time.Millisecond) // in the middle of a second of the gates
 		for i := range 200000 {
 			send("Socket accept failed", "too_many_open_files", numbered(i))
 			if i%20000 == 0 {
@@ -312,7 +391,14 @@ func TestStorm(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		lone, told := 0, 0
+		passed, summaries := map[int64]int{}, map[int64]int{} // by second
 		for _, x := range l.lines() {
+			switch second := x.at / 1e9; {
+			case strings.HasPrefix(x.text, "line "):
+				passed[second]++
+			case strings.HasSuffix(x.text, " more"):
+				summaries[second]++
+			}
 			if x.text == "the lone one" {
 				lone++
 			}
@@ -320,6 +406,14 @@ func TestStorm(t *testing.T) {
 			if rest, ok := strings.CutPrefix(x.text, "too_many_open_files: "); ok {
 				fmt.Sscanf(strings.ReplaceAll(rest, ",", ""), "%d more", &n)
 				told += n
+			}
+		}
+		if len(passed) != 11 || len(summaries) != 10 { // in the first second there is one line
+			t.Errorf("lines in %d seconds, summaries in %d", len(passed), len(summaries))
+		}
+		for second := range passed {
+			if passed[second] > 10 || summaries[second] > 1 {
+				t.Errorf("%d lines and %d summaries in one second", passed[second], summaries[second])
 			}
 		}
 		if lone != 1 {
@@ -333,6 +427,49 @@ func TestStorm(t *testing.T) {
 		}
 		stop(s)
 	})
+}
+
+// TestGateIsCountedAtOnce: a line that its gate shuts out is in the figures of
+// whoever looks next, before the second is over.
+func TestGateIsCountedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShipper(t, newLoki(), func(c *Config) { c.LinesPerSecond = 2 })
+		g := s.Tap("t", "applog", "f").Gate("WARN", "p")
+		for i := range 10 {
+			if pass := g.Pass(); pass != (i < 2) {
+				t.Fatalf("line %d passes: %v", i, pass)
+			}
+		}
+		if c := balanced(t, s); c.Suppressed != 8 || c.Selected != 8 {
+			t.Errorf("%+v", c)
+		}
+		saved, err := s.Save()
+		if err != nil || !strings.Contains(string(saved), `"suppressed":8,`) {
+			t.Errorf("%s %v", saved, err)
+		}
+		stop(s)
+	})
+}
+
+// published fails unless the series that a scrape gets add up.
+func published(t *testing.T, s *Shipper) {
+	t.Helper()
+	set := metric.NewSet()
+	set.Lock()
+	defer set.Unlock()
+	s.WriteTo(set)
+	sum := map[*metric.Family]float64{}
+	for _, f := range []*metric.Family{Selected, Shipped, Suppressed, Dropped, Queued} {
+		set.Each(f, func(_ []string, v float64) {
+			if v < 0 {
+				t.Fatalf("%s is %v", f.Name, v)
+			}
+			sum[f] += v
+		})
+	}
+	if have := sum[Shipped] + sum[Suppressed] + sum[Dropped] + sum[Queued]; have != sum[Selected] {
+		t.Fatalf("shipped %v + suppressed %v + dropped %v + queued %v is not selected %v", sum[Shipped], sum[Suppressed], sum[Dropped], sum[Queued], sum[Selected])
+	}
 }
 
 // TestBalanceUnderFire looks at the sum all the time, while several files are
@@ -375,8 +512,10 @@ func TestBalanceUnderFire(t *testing.T) {
 	go func() { files.Wait(); over.Store(true) }()
 	for !over.Load() {
 		balanced(t, s)
+		published(t, s)
 	}
 	stop(s)
+	published(t, s)
 	if c := balanced(t, s); c.Selected != 60000 || c.Suppressed == 0 || c.Shipped == 0 {
 		t.Errorf("%+v", c)
 	}
