@@ -43,13 +43,13 @@ func TestRetryAfterDate(t *testing.T) {
 			s := newShipper(t, l, nil)
 			s.Tap("t", "applog", "f").Offer(nil, &Entry{Line: []byte("one")})
 			time.Sleep(2 * time.Minute)
+			stop(s)
 			if len(l.when) != 2 {
 				t.Fatalf("%d pushes", len(l.when))
 			}
 			if gap := l.when[1].Sub(l.when[0]); gap < c.least || gap > c.most {
 				t.Errorf("%d, Retry-After: %s: asked again after %v, want %v to %v", c.status, said, gap, c.least, c.most)
 			}
-			stop(s)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,9 +38,10 @@ func TestSpoolFullDisk(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoki()
-		dead := true
+		var dead atomic.Bool
+		dead.Store(true)
 		l.answer = func(int, []storedLine) (int, map[string]string, bool, error) {
-			if dead {
+			if dead.Load() {
 				return 503, nil, false, nil
 			}
 			return 204, nil, true, nil
@@ -86,7 +88,7 @@ func TestSpoolFullDisk(t *testing.T) {
 		if c := balanced(t, s); c.Reasons[dropFull] == 0 || c.Dropped != c.Reasons[dropFull] {
 			t.Errorf("memory and disk are full: %+v", c)
 		}
-		dead = false
+		dead.Store(false)
 		time.Sleep(5 * time.Minute)
 		c := balanced(t, s)
 		if c.Queued != 0 || c.Shipped+c.Reasons[dropFull] != float64(sent) {
