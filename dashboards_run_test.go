@@ -127,7 +127,7 @@ func recordRun(t *testing.T) (p *lab.Prometheus, targets map[string]string, inst
 	lab.Need(t, err)
 	j := lab.StartJetty(t, lab.Jetty{
 		Version: lab.Jetties[len(lab.Jetties)-1], JDK: newest, MinThreads: 4, MaxThreads: 10, MaxQueueSize: 10, RequestLog: true,
-		JVMArgs: []string{"-Xmx64m", "-XX:+UseZGC", "-Xlog:gc*,safepoint:file=" + filepath.Join(dir, "jetty-gc.log") + ":time,uptime,level,tags"},
+		JVMArgs: []string{"-Xmx96m", "-XX:+UseZGC", "-Xlog:gc*,safepoint:file=" + filepath.Join(dir, "jetty-gc.log") + ":time,uptime,level,tags"},
 	})
 	settings := filepath.Join(dir, "sidecar.yml")
 	if err := os.WriteFile(settings, []byte("accesslog:\n  routes:\n    patterns: [/slow]\n"), 0o644); err != nil {
@@ -188,7 +188,7 @@ scrape_configs: [{job_name: sidecar, static_configs: [{targets: [%q]}]}]
 		lab.Burst(s.Addr, "/slow?op=alloc&n=60", 2, 20*time.Second)
 		// Garbage faster than ZGC can clear it away.
 		lab.Burst(j.Addr, "/slow?op=alloc&n=400", 6, 20*time.Second)
-		lab.Burst(j.Addr, "/slow?ms=300", 60, 20*time.Second)
+		lab.Burst(j.Addr, "/slow?ms=300", 120, 20*time.Second)
 	}
 	// A log that is emptied while it is written (copytruncate) is a gap.
 	if err := os.Truncate(s.CatalinaOut, 0); err != nil {
