@@ -77,8 +77,8 @@ type Monitor struct {
 	first    time.Time // when a sidecar first ran with this storage path
 	scanned  bool
 	rescan   chan struct{}
-	lost     string // why the checkpoint can't be written
-	blind   []target.Blind // what can't be seen of the machine as a whole
+	lost     string         // why the checkpoint can't be written
+	blind    []target.Blind // what can't be seen of the machine as a whole
 	scanErr  string
 	reloadOK bool
 	reloaded time.Time
