@@ -57,6 +57,7 @@ bench: need-go
 	$(GO) run ./collectors/process/bench
 	-@$(MAKE) --no-print-directory bench-engine
 	-timeout $(BENCH_LIMIT) $(GO) run ./internal/ship/bench
+	-timeout $(BENCH_LIMIT) $(GO) run ./internal/web/bench
 
 bench-gclog: export MB ?= 30
 bench-gclog: need-go

@@ -126,8 +126,8 @@ func recordRun(t *testing.T) (p *lab.Prometheus, targets map[string]string, inst
 	newest, err := lab.AnyJDK(25)
 	lab.Need(t, err)
 	j := lab.StartJetty(t, lab.Jetty{
-		Version: lab.Jetties[len(lab.Jetties)-1], JDK: newest, MinThreads: 4, MaxThreads: 12, MaxQueueSize: 10, RequestLog: true,
-		JVMArgs: []string{"-Xmx64m", "-XX:+UseZGC", "-Xlog:gc*,safepoint:file=" + filepath.Join(dir, "jetty-gc.log") + ":time,uptime,level,tags"},
+		Version: lab.Jetties[len(lab.Jetties)-1], JDK: newest, MinThreads: 4, MaxThreads: 10, MaxQueueSize: 10, RequestLog: true,
+		JVMArgs: []string{"-Xmx96m", "-XX:+UseZGC", "-Xlog:gc*,safepoint:file=" + filepath.Join(dir, "jetty-gc.log") + ":time,uptime,level,tags"},
 	})
 	settings := filepath.Join(dir, "sidecar.yml")
 	if err := os.WriteFile(settings, []byte("accesslog:\n  routes:\n    patterns: [/slow]\n"), 0o644); err != nil {
@@ -171,7 +171,7 @@ scrape_configs: [{job_name: sidecar, static_configs: [{targets: [%q]}]}]
 	of := func(more string) string { return "{target=\"" + target + "\"" + more + "}" }
 	from = time.Now()
 	seen("the quiet server", "count_over_time(accesslog_parse_errors_total"+of("")+"[1m]) >= 3")
-	seen("the quiet Jetty", `count_over_time(jetty_queued_thread_pool_threads{target="`+jetty+`"}[1m]) >= 3`)
+	seen("the quiet Jetty", `count_over_time(target_up{target="`+jetty+`"}[1m]) >= 3`)
 
 	// Garbage in pieces that G1 calls humongous, and an error.
 	for _, path := range []string{"/slow?op=alloc&n=200", "/slow?op=npe", "/slow?op=out&n=5", "/missing"} {
@@ -188,7 +188,7 @@ scrape_configs: [{job_name: sidecar, static_configs: [{targets: [%q]}]}]
 		lab.Burst(s.Addr, "/slow?op=alloc&n=60", 2, 20*time.Second)
 		// Garbage faster than ZGC can clear it away.
 		lab.Burst(j.Addr, "/slow?op=alloc&n=400", 6, 20*time.Second)
-		lab.Burst(j.Addr, "/slow?ms=50", 40, 20*time.Second)
+		lab.Burst(j.Addr, "/slow?ms=300", 120, 20*time.Second)
 	}
 	// A log that is emptied while it is written (copytruncate) is a gap.
 	if err := os.Truncate(s.CatalinaOut, 0); err != nil {
@@ -197,6 +197,8 @@ scrape_configs: [{job_name: sidecar, static_configs: [{targets: [%q]}]}]
 	seen("the alert", `ALERTS{alertstate="firing",target="`+target+`"}`)
 	seen("the requests", "sum(accesslog_requests_total"+of(`,code="2xx"`)+") > 50")
 	seen("some scrapes after the last rejection", "changes(applog_events_total"+of(`,event="executor_rejected"`)+"[3s]) == 0")
+	seen("Jetty's word of its pool", `jetty_queued_thread_pool_threads{target="`+jetty+`"}`)
+	seen("ZGC's stalls", `count_over_time(gclog_allocation_stall_seconds_sum{target="`+jetty+`"}[1m]) >= 3`)
 	seen("the gap", "sum(logfile_gaps_total"+of("")+") > 0")
 	return p, map[string]string{"tomcat": target, "jetty": jetty}, instance, from
 }

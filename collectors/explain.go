@@ -26,10 +26,13 @@ type keeper interface{ Keep(n int) }
 
 // explainer gives what is asked of a stream. The settings are those of the moment
 // at which it is made, since a reload makes every stream anew.
-func (s *stream) explainer(cfg *Config) func() status.Explained {
-	return func() status.Explained {
-		hide := ship.Masker(cfg.Loki.Masks)
+func (s *stream) explainer(cfg *Config) func(lines bool) status.Explained {
+	return func(lines bool) status.Explained {
 		out := status.Explained{Settings: settingsOf(s.room, cfg, true)}
+		if !lines {
+			return out
+		}
+		hide := ship.Masker(cfg.Loki.Masks)
 		s.set.Lock()
 		if s.explain != nil {
 			s.explain(&out)

@@ -121,7 +121,7 @@ func (w *watch) key(s *server) string { return s.name() + "/" + w.room }
 func (w *watch) describe(cfg *Config) status.Source {
 	out := status.Source{Name: w.room}
 	room := w.room
-	out.Explain = func() status.Explained { return status.Explained{Settings: settingsOf(room, cfg, false)} }
+	out.Explain = func(bool) status.Explained { return status.Explained{Settings: settingsOf(room, cfg, false)} }
 	if w.blind != nil {
 		out.Blind = w.blind()
 	}

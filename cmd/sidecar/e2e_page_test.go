@@ -170,12 +170,13 @@ func (s *pageShown) explains(b *beside) {
 		s.t.Fatal(err)
 	}
 	fmt.Fprintln(f, evil)
-	fmt.Fprintln(f, `10.0.0.9 - - [30/Nov/2026:16:00:00 +0000] "GET /pay?password=hunter2&x=1 HTTP/1.1" 200 5 77`)
-	f.Close()
+	defer f.Close()
 	b.until(15*time.Second, "the refused line", func(m lab.Scrape) bool {
 		n, _ := m.Sum("accesslog_parse_errors_total", "target", b.target)
 		return n == 1
 	})
+	// Only now: in the second of the load's end others have taken the places.
+	fmt.Fprintln(f, `10.0.0.9 - - [30/Nov/2026:16:00:00 +0000] "GET /pay?password=hunter2&x=1 HTTP/1.1" 200 5 77`)
 	if err := s.Eval(`document.querySelectorAll("details.source").forEach((d) => (d.open = true)), true`, new(bool)); err != nil {
 		s.t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // changes says of each endpoint whether it changes anything. A new one has to be
 // put here, and then is asked from away by the test below.
 var changes = map[string]bool{
-	"/metrics": false, "/-/healthy": false, "/-/ready": false, "/status.json": false, "/{$}": false, "/static/": false,
+	"/metrics": false, "/-/healthy": false, "/-/ready": false, "/status.json": false, "/explain.json": false, "/{$}": false, "/static/": false,
 	"/-/reload": true,
 	// The query API reads, by POST too: a long query is a form.
 	"/api/v1/": false, "/api/v1/query": false, "/api/v1/query_range": false, "/api/v1/series": false, "/api/v1/labels": false,

@@ -18,10 +18,13 @@ type KeptLine struct {
 }
 
 const (
-	keptLines = 20
+	keptLines = 40
 	keptBytes = 512
 	// keptMade is how much a line may be found to say.
 	keptMade = 8
+	// linesOfCollection is how many lines a collection writes, in the order of
+	// magnitude.
+	linesOfCollection = 8
 )
 
 // keeper keeps some of the last lines, and of those that were not recognised
@@ -64,9 +67,10 @@ func (k *keptRing) list() []KeptLine {
 	return out
 }
 
-// Keep gives leave to keep the next n lines for the page. The caller holds the
-// Set's lock.
-func (o *Observer) Keep(n int) { o.kept.leave, o.kept.badLeave = n, n }
+// Keep gives leave to keep the next lines for the page: several times n, since a
+// collection writes dozens of lines at once and the last one says most. The caller
+// holds the Set's lock.
+func (o *Observer) Keep(n int) { o.kept.leave, o.kept.badLeave = n*linesOfCollection, n }
 
 // Kept are the lines that were kept, the newest last, and in refused those that
 // were not recognised. The caller holds the Set's lock.

@@ -50,10 +50,10 @@ type Source struct {
 	// Refused are the last lines that could not be read, newest last. They are
 	// raw text of a stranger: shown only on loopback or to users.
 	Refused []Refused `json:"refused,omitempty"`
-	// Explain looks closely: it takes the source's lock for as long as it takes to
-	// copy a few lines, so it is called for a person and not each tick. nil where
-	// there is nothing more to say.
-	Explain func() Explained `json:"-"`
+	// Explain looks closely. With lines it takes the source's lock for as long as it
+	// takes to copy a few, so it is called for a person and not each tick, and not
+	// for one who may not see them. nil where there is nothing more to say.
+	Explain func(lines bool) Explained `json:"-"`
 }
 
 // Explained says how a source is read.

@@ -15,7 +15,7 @@ func explaining() fake {
 	st := &status.Status{Ready: true, Targets: []status.Server{{
 		Up: true, Target: &target.Target{Name: "tomcat-8080", Kind: target.Tomcat},
 		Sources: []status.Source{
-			{Name: "accesslog", File: "access.log", Path: "/logs/access.log", Ledger: &status.Ledger{Written: 10, Read: 9, Lag: 1}, Explain: func() status.Explained {
+			{Name: "accesslog", File: "access.log", Path: "/logs/access.log", Ledger: &status.Ledger{Written: 10, Read: 9, Lag: 1}, Explain: func(bool) status.Explained {
 				return status.Explained{
 					Entries:  []status.Entry{{Line: "a stranger's line", Made: []status.Fact{{Name: "code", Value: "2xx"}}}},
 					Refused:  []status.Refused{{Reason: "mismatch", Line: "<img src=x onerror=alert(1)>"}},

@@ -134,7 +134,7 @@ func closely(servers int) fake {
 		f.st.Targets = append(f.st.Targets, status.Server{
 			Up: true, Target: &target.Target{Name: name, Kind: target.Tomcat, Connectors: []target.Connector{{Port: 8080 + i, Protocol: "HTTP/1.1", MaxThreads: 10}}},
 			Sources: []status.Source{
-				{Name: "accesslog", File: "access.log", Path: "/logs/access.log", Ledger: &status.Ledger{Written: 5000, Read: 4000, Lag: 1000, LagSeconds: 3}, Explain: func() status.Explained {
+				{Name: "accesslog", File: "access.log", Path: "/logs/access.log", Ledger: &status.Ledger{Written: 5000, Read: 4000, Lag: 1000, LagSeconds: 3}, Explain: func(bool) status.Explained {
 					return status.Explained{
 						Entries: []status.Entry{
 							{Line: `10.0.0.1 "GET /a HTTP/1.1" 200`, Made: []status.Fact{{Name: "path", Value: "/a"}, {Name: "code", Value: "2xx"}}},
@@ -144,7 +144,7 @@ func closely(servers int) fake {
 						Settings: "accesslog:\n  codes: class\n",
 					}
 				}},
-				{Name: "applog", File: "catalina.out", Ledger: &status.Ledger{}, Explain: func() status.Explained {
+				{Name: "applog", File: "catalina.out", Ledger: &status.Ledger{}, Explain: func(bool) status.Explained {
 					return status.Explained{Patterns: []status.Pattern{{Level: "SEVERE", Text: "cannot " + markup, Records: 1200, New: true}}}
 				}},
 				{Name: "process", Blind: []target.Blind{{Source: "process", Detail: "sockets can't be seen"}}},

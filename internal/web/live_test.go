@@ -164,6 +164,9 @@ func TestLivePageInABrowser(t *testing.T) {
 	if !b.Until(5*time.Second, `getComputedStyle(document.body).backgroundColor === "rgb(13, 17, 23)"`) {
 		t.Error("the page is not dark in the dark")
 	}
+	if !b.Until(5*time.Second, `[...document.querySelectorAll(".chart:has(.dot)")].every((e) => !e.chart.visible || e.chart.plot.series.slice(1).every((s) => !["#2563c9", "#c8102e", "#0f7a5a"].includes(s.stroke())))`) {
+		t.Error("a chart keeps the colours of the light")
+	}
 	look("live-dark")
 	if err := b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true}, nil); err != nil {
 		t.Fatal(err)

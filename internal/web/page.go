@@ -57,7 +57,7 @@ func (s *site) visible(r *http.Request, lines bool) *status.Status {
 			case !trusted || !lines:
 				src.Refused = nil
 			case src.Explain != nil:
-				src.Refused = src.Explain().Refused
+				src.Refused = src.Explain(true).Refused
 			}
 		}
 		out.Targets[i] = t
@@ -98,7 +98,7 @@ func (s *site) explain(w http.ResponseWriter, r *http.Request) {
 				}
 				e := explainee{Source: src}
 				if src.Explain != nil {
-					x := src.Explain()
+					x := src.Explain(out.Lines)
 					e.Entries, e.Patterns, e.Settings, e.Refused = x.Entries, x.Patterns, x.Settings, x.Refused
 				}
 				if !out.Lines {

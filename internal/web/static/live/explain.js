@@ -61,7 +61,7 @@ export class Explain {
       parts.push(p);
     }
     if (s.detail) parts.push(make("p", "", s.detail));
-    for (const b of s.blind ?? []) parts.push(make("p", "blind", b.needs ? `${b.detail} Needed: ${b.needs}.` : b.detail));
+    for (const b of s.blind ?? []) if (b.needs) parts.push(make("p", "blind", `Needed: ${b.needs}.`));
     if (s.ledger) parts.push(this.ledger(s.ledger));
     if (!lines) parts.push(make("p", "dim", "Lines of logs are shown only on the sidecar's own machine, or to users of its web config."));
     else if (s.ledger) parts.push(...this.lines(s), ...this.refused(s));
@@ -94,9 +94,9 @@ export class Explain {
   lines(s) {
     const out = [make("h4", "", "The last lines, and what was made of them")];
     if (!s.entries?.length) return [...out, make("p", "dim", "No line since the sidecar looks at this log.")];
-    out.push(make("p", "dim", "The newest is at the bottom. Of a busy log a few lines of each second are kept; what looks like a secret is masked."));
+    out.push(make("p", "dim", "The newest is on top. Of a busy log a few lines of each second are kept; what looks like a secret is masked."));
     const body = make("tbody");
-    for (const e of s.entries) {
+    for (const e of s.entries.toReversed()) {
       const tr = make("tr", e.refused ? "refused" : "");
       const line = make("td");
       line.append(make("code", "", e.line));
@@ -120,7 +120,7 @@ export class Explain {
     const out = [make("h4", "", what)];
     if (!s.refused?.length) return [...out, make("p", "dim", "None.")];
     const body = make("tbody");
-    for (const r of s.refused) {
+    for (const r of s.refused.toReversed()) {
       const tr = make("tr");
       const line = make("td");
       line.append(make("code", "", r.line));

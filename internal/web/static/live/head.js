@@ -28,7 +28,7 @@ export class Head {
     let level = "good";
     let text = `${this.target} works: no alert fires.`;
     let next = "";
-    const firing = (alerts ?? []).filter((a) => a.state === "firing").filter(about(this.target)).sort((a, b) => rank(b) - rank(a));
+    const firing = (alerts ?? []).filter((a) => a.state === "firing").filter(about(this.target)).sort((a, b) => rank(b) - rank(a) || (a.activeAt < b.activeAt ? -1 : 1)); // of equals the first, which is nearer to the cause
     if (!asked) [level, text] = ["idle", `Asking what ${this.target} does …`];
     else if (firing.length > 0) {
       const worst = firing[0];
@@ -63,7 +63,7 @@ export class Head {
   figures(f) {
     this.tile("Answered", format(f.answered, "reqps"), false);
     this.tile("Turned away", format(f.turned, "reqps"), f.turned > 0);
-    this.tile("Failing", format(f.failing, "percentunit"), f.failing >= 0.01);
+    this.tile("Answers 5xx", format(f.failing, "percentunit"), f.failing >= 0.01);
     this.tile("Slowest 1 %", f.p99 === null ? "–" : `> ${format(f.p99, "s")}`, false);
     this.tile("Fullest pool", f.pool === null ? "–" : format(f.pool, "percentunit"), f.pool >= 1);
     this.tile("CPU of the JVM", format(f.cpu, "percentunit"), f.cpu >= 0.95);

@@ -3,7 +3,7 @@
 import { API, askJSON, now } from "./series.js";
 import { Lane, SPAN } from "./lane.js";
 import { Explain } from "./explain.js";
-import { clock, make, onTheme, put, zone } from "./words.js";
+import { clock, isDark, make, onTheme, put, zone } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const live = at("live");
@@ -64,6 +64,11 @@ class Page {
 
   draw() {
     if (this.lanes.length === 0) return;
+    // Not by the event alone: a browser that was asked before it came sends none.
+    if (this.dark !== isDark()) {
+      this.dark = isDark();
+      for (const l of this.lanes) for (const c of l.charts) c.forget();
+    }
     const [from, to] = this.view();
     for (const l of this.lanes) for (const c of l.charts) if (c.visible) c.measure(from, to);
     for (const l of this.lanes) l.draw(from, to);
@@ -223,10 +228,7 @@ async function start() {
   places.charts.addEventListener("keydown", (e) => keys(page, e));
   places.charts.addEventListener("dblclick", () => page.reset());
   document.addEventListener("visibilitychange", () => page.tick());
-  onTheme(() => {
-    for (const l of page.lanes) for (const c of l.charts) c.forget();
-    page.draw();
-  });
+  onTheme(() => page.draw());
   await Promise.all([status(page), page.show(...[choose.value, other.value].filter(Boolean))]);
   setInterval(() => page.tick(), 1000);
   setInterval(() => document.hidden || status(page), 5000);

@@ -54,6 +54,7 @@ export function make(tag, className, text) {
 export const put = (e, text) => e.textContent === text || (e.textContent = text);
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
+export const isDark = () => dark.matches;
 export const onTheme = (f) => dark.addEventListener("change", f);
 
 // Two sets of shades, each told apart on its ground, also by most who see few
