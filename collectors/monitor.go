@@ -77,7 +77,8 @@ type Monitor struct {
 	first    time.Time // when a sidecar first ran with this storage path
 	scanned  bool
 	rescan   chan struct{}
-	lost     string // why the checkpoint can't be written
+	lost     string         // why the checkpoint can't be written
+	blind    []target.Blind // what can't be seen of the machine as a whole
 	scanErr  string
 	reloadOK bool
 	reloaded time.Time
@@ -233,6 +234,7 @@ func (m *Monitor) scan(ctx context.Context, now time.Time) {
 		return
 	}
 	m.scanned = true
+	m.blind = scanner.Blind()
 	known := map[string]bool{}
 	m.registry.Drop(scanner.LeftOut(), m.boot)
 	m.registry.Expect(scanner.Missing())

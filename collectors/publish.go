@@ -129,6 +129,9 @@ func (m *Monitor) writeOwn(g *metric.Gathering, servers []*server, began time.Ti
 	o.Gauge(stale).Set(truth(m.lost != ""))
 	o.Gauge(reloadOK).Set(truth(m.reloadOK))
 	o.Gauge(reloadAt).Set(float64(m.reloaded.UnixMilli()) / 1000)
+	for _, b := range m.blind {
+		o.Gauge(sourceBlind, b.Source, b.Reason).Set(1)
+	}
 	for name, n := range refused {
 		o.Counter(seriesRefused, name).Set(n)
 	}
@@ -156,6 +159,9 @@ func (m *Monitor) describe(servers []*server, ready bool, now time.Time) *status
 	}
 	if m.scanErr != "" {
 		out.Problems = append(out.Problems, "The machine can't be looked at: "+m.scanErr)
+	}
+	for _, b := range m.blind {
+		out.Problems = append(out.Problems, b.Detail+". What would help: "+b.Needs+".")
 	}
 	for _, s := range servers {
 		v := status.Server{Target: s.target, Up: s.entry.Up, Findings: s.findings}

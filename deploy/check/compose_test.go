@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bufio"
 	"context"
 	"encoding/xml"
 	"fmt"
@@ -167,37 +166,6 @@ func TestComposeTomcat(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// The Dockerfile is read for what was asked of it; no builder is at hand here.
-func TestDockerfile(t *testing.T) {
-	f, err := os.Open(filepath.Join(root, "deploy/container/Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	last := map[string]string{}
-	known := strings.Fields("FROM ARG WORKDIR COPY RUN LABEL USER VOLUME EXPOSE HEALTHCHECK ENTRYPOINT CMD")
-	for s := bufio.NewScanner(f); s.Scan(); {
-		word, rest, _ := strings.Cut(s.Text(), " ")
-		if word == "" || word == "#" || strings.HasPrefix(s.Text(), " ") {
-			continue
-		}
-		if !slices.Contains(known, word) {
-			t.Errorf("what is %q?", s.Text())
-		}
-		last[word] = rest
-	}
-	for word, want := range map[string]string{
-		"FROM": "scratch", "USER": "65532:65532", "ENTRYPOINT": `["/sidecar"]`, "CMD": `["run", "--storage.path=/state"]`,
-	} {
-		if last[word] != want {
-			t.Errorf("%s %s, want %s", word, last[word], want)
-		}
-	}
-	if !strings.HasSuffix(last["HEALTHCHECK"], `CMD ["/sidecar", "healthcheck"]`) {
-		t.Error("the health check is not the binary's own: ", last["HEALTHCHECK"])
 	}
 }
 

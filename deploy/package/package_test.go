@@ -122,27 +122,3 @@ func TestInstallAndRemove(t *testing.T) {
 		t.Errorf("it ended early:\n%s", out)
 	}
 }
-
-// TestRelease makes the release of the commit twice, in two folders, and wants the
-// same bytes. What is not committed is not part of it.
-func TestRelease(t *testing.T) {
-	need(t, "go", "git", "tar", "gzip", "zip", "sha256sum")
-	var sums []string
-	for range 2 {
-		dir := filepath.Join(t.TempDir(), "checkout")
-		run(t, "../..", nil, "git", "worktree", "add", "--detach", dir, "HEAD")
-		t.Cleanup(func() { exec.Command("git", "-C", "../..", "worktree", "remove", "--force", dir).Run() })
-		run(t, dir, []string{"PLATFORMS=linux/" + runtime.GOARCH, "VERSION=v0.0.1-test"}, "deploy/release.sh")
-		text, err := os.ReadFile(filepath.Join(dir, "dist", "SHA256SUMS"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sums = append(sums, string(text))
-	}
-	if sums[0] != sums[1] {
-		t.Errorf("two builds of one commit differ:\n%s\n%s", sums[0], sums[1])
-	}
-	if n := strings.Count(sums[0], "\n"); n != 3 {
-		t.Errorf("%d files, want an archive, a package and the Kubernetes parts:\n%s", n, sums[0])
-	}
-}

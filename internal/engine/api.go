@@ -69,8 +69,10 @@ func (e apiError) status() int {
 		return http.StatusBadRequest
 	case "execution":
 		return http.StatusUnprocessableEntity
-	case "timeout", "canceled":
+	case "timeout":
 		return http.StatusServiceUnavailable
+	case "canceled":
+		return 499 // nobody reads it; Prometheus' word for a client that went away
 	}
 	return http.StatusInternalServerError
 }
@@ -135,16 +137,16 @@ func (e *Engine) run(r *http.Request, make func(context.Context, promql.QueryOpt
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx := r.Context()
+	patience := queryTimeout
 	if text := r.FormValue("timeout"); text != "" {
 		d, err := durationOf(text)
 		if err != nil {
 			return nil, nil, parameter("timeout", err)
 		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d)
-		defer cancel()
+		patience = min(patience, d)
 	}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
 	var lookback time.Duration
 	if text := r.FormValue("lookback_delta"); text != "" {
 		if lookback, err = durationOf(text); err != nil {
@@ -158,6 +160,17 @@ func (e *Engine) run(r *http.Request, make func(context.Context, promql.QueryOpt
 	// The value is of the query and may be used again when it is closed, so the
 	// JSON is made before.
 	defer q.Close()
+	// The sidecar is a guest: ten boards opened at once take a little longer, and
+	// not ten times the memory.
+	select {
+	case e.turns <- struct{}{}:
+		defer func() { <-e.turns }()
+	case <-ctx.Done():
+		if r.Context().Err() != nil {
+			return nil, nil, queryError(promql.ErrQueryCanceled("query queue"))
+		}
+		return nil, nil, queryError(promql.ErrQueryTimeout("query queue"))
+	}
 	res := q.Exec(ctx)
 	if res.Err != nil {
 		return nil, nil, queryError(res.Err)

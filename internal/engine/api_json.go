@@ -16,7 +16,13 @@ type encoded []byte
 
 // encodeValue is the data of a query's answer.
 func encodeValue(v parser.Value) (encoded, error) {
-	out := append([]byte(`{"resultType":"`), v.Type()...)
+	points := 0
+	if m, ok := v.(promql.Matrix); ok {
+		points = m.TotalSamples()
+	}
+	// A point is seldom longer, and growing costs as much as writing.
+	out := make([]byte, 0, 1024+40*points)
+	out = append(append(out, `{"resultType":"`...), v.Type()...)
 	out = append(out, `","result":`...)
 	switch v := v.(type) {
 	case promql.Matrix:

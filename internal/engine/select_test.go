@@ -3,8 +3,10 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,5 +159,53 @@ func sameSelect(t *testing.T, s *store, r *rand.Rand, n int) {
 				t.Fatalf("%s: next after %d", a.At().Labels(), at)
 			}
 		}
+	}
+}
+
+// What was there stays there, once, while samples come and the head is cut into
+// blocks: each answer about a span of the past is the same.
+func TestQueryWhileItGrows(t *testing.T) {
+	w := newWorld(t, t.TempDir(), nil)
+	grow := func(n int) {
+		for range n {
+			w.set.Gauge(testGauge).Set(float64(w.now.Unix()))
+			w.set.Histogram(testHist).Observe(.5)
+			w.ticks(1)
+		}
+	}
+	grow(6 * 60)
+	then := w.now
+	stop := make(chan struct{})
+	asked := make(chan int)
+	go func() {
+		n := 0
+		defer func() { asked <- n }()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for expr, want := range map[string]float64{"count_over_time(test_level_bytes[5m])": 300, "test_level_bytes": float64(then.Unix() - 1), "histogram_count(increase(test_seconds[2m]))": 120} {
+				r, err := w.e.Query(t.Context(), expr, then)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				v, err := r.Vector()
+				exact := !strings.Contains(expr, "increase") // which extrapolates
+				if err != nil || len(v) != 1 || v[0].H != nil || exact && v[0].F != want || math.Abs(v[0].F-want) > 1.5 {
+					t.Errorf("%s: %v %v, want %v", expr, v, err, want)
+					return
+				}
+			}
+			n++
+		}
+	}()
+	grow(30 * 60)
+	w.e.store.busy.Wait()
+	close(stop)
+	if n := <-asked; n < 10 || len(w.e.store.blocks) < 1 {
+		t.Errorf("asked %d times over %d blocks", n, len(w.e.store.blocks))
 	}
 }

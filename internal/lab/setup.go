@@ -29,7 +29,7 @@ func Setup() (missing []error) {
 		_, err := JettyHome(v)
 		try(err)
 	}
-	for _, program := range []string{"prometheus", "promtool", "prometheus-alertmanager", "ab", "wrk"} {
+	for _, program := range []string{"prometheus", "promtool", "prometheus-alertmanager", "ab", "wrk", emulator} {
 		try(Tool(program))
 	}
 	_, err = Pinned()

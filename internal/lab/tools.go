@@ -232,3 +232,9 @@ func ModuleRoot() (string, error) {
 		dir = up
 	}
 }
+
+const emulator = "qemu-aarch64-static"
+
+// Emulator runs programs of arm64, whatever this machine is: the program is its
+// first argument.
+func Emulator() (path string, env []string, err error) { return tool(emulator) }

@@ -123,7 +123,7 @@ func DefaultConfig() Config {
 		Encoding:       "protobuf",
 		Select:         Select{Level: "WARN", Events: true, GCPause: 500 * time.Millisecond, Slow: 5 * time.Second, Status: 500},
 		LinesPerSecond: 10, MaxLine: 16 << 10, MaxAge: 6 * 24 * time.Hour,
-		QueueBytes: 8 << 20, BatchBytes: 1 << 20, BatchWait: time.Second, BytesPerSecond: 2 << 20,
+		QueueBytes: 2 << 20, BatchBytes: 256 << 10, BatchWait: time.Second, BytesPerSecond: 2 << 20,
 		Timeout: 10 * time.Second, MinBackoff: 500 * time.Millisecond, MaxBackoff: time.Minute,
 		StopTimeout: 3 * time.Second, SpoolBytes: 64 << 20,
 	}

@@ -48,8 +48,9 @@ type line struct {
 	weight int64 // 1 for a chosen line, 0 for one of our own
 }
 
-// overhead is about what a line takes beside its text.
-const overhead = 160
+// overhead is about what a line takes beside its text and the values of its
+// metadata: itself, its share of the list, and the list of its metadata.
+const overhead = 224
 
 func (l *line) size() int64 {
 	n := len(l.text) + overhead

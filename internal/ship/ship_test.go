@@ -3,19 +3,13 @@ package ship
 import (
 	"errors"
 	"fmt"
-	"math/rand"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
 
 // TestCase23EqualLines is a thousand equal access lines of one second, pushed to
@@ -75,14 +69,14 @@ func TestCase24Throttled(t *testing.T) {
 			}
 			return 204, nil, true, nil
 		}
-		const rate = 100 << 10
-		s := newShipper(t, l, func(c *Config) { c.BytesPerSecond, c.BatchBytes = rate, 64<<10 })
+		const rate = 150 << 10
+		s := newShipper(t, l, func(c *Config) { c.QueueBytes, c.BytesPerSecond, c.BatchBytes = 8<<20, rate, 64<<10 })
 		tap := s.Tap("tomcat", "accesslog", "access.log")
 		for i := range 20000 {
 			tap.Offer(nil, &Entry{At: time.Now().UnixNano(), Line: numbered(i)})
 			if i%20 == 0 {
 				time.Sleep(10 * time.Millisecond)
-				if c := balanced(t, s); c.Memory > 8<<20+1<<20 {
+				if c := balanced(t, s); c.Memory > 8<<20+64<<10 {
 					t.Fatalf("%d bytes of memory", c.Memory)
 				}
 			}
@@ -94,7 +88,7 @@ func TestCase24Throttled(t *testing.T) {
 		if lines, texts := l.texts(), 20000; lines[0] != "line 000000" || lines[texts-1] != "line 019999" {
 			t.Errorf("%q to %q", lines[0], lines[texts-1])
 		}
-		// 20,000 lines of some 170 bytes, counted as the queue counts them, take half
+		// 20,000 lines of some 240 bytes, counted as the queue counts them, take half
 		// a minute at this rate once they are taken.
 		if over := l.when[len(l.when)-1].Sub(began.Add(30 * time.Second)); over < 25*time.Second || over > 45*time.Second {
 			t.Errorf("the backlog took %v", over)
@@ -234,7 +228,7 @@ func TestAllBad(t *testing.T) {
 			tap.Offer(nil, &Entry{Line: numbered(i)})
 		}
 		time.Sleep(time.Minute)
-		if c := balanced(t, s); c.Reasons[dropRefused] != 2000 || l.pushes() > 2*maxPushes {
+		if c := balanced(t, s); c.Reasons[dropRefused] != 2000 || l.pushes() > 2*(maxPushes+20) { // two batches; of each the parts that are left are tried once
 			t.Errorf("%v refused in %d pushes", c.Reasons[dropRefused], l.pushes())
 		}
 		stop(s)
@@ -362,284 +356,6 @@ func TestOrder(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestStorm counts exactly: 200,000 of one pattern and a lone one of another.
-func TestStorm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoki()
-		s := newShipper(t, l, func(c *Config) { c.LinesPerSecond = 10 })
-		tap := s.Tap("tomcat", "applog", "catalina.out")
-		send := func(pattern, event string, line []byte) {
-			g := tap.Gate("WARN", pattern)
-			if g.Pass() {
-				tap.Offer(g, &Entry{Level: "WARN", Event: event, Pattern: pattern, Line: line, At: time.Now().UnixNano()})
-			}
-		}
-		time.Sleep(500 * time.Millisecond) // in the middle of a second of the gates
-		for i := range 200000 {
-			send("Socket accept failed", "too_many_open_files", numbered(i))
-			if i%20000 == 0 {
-				time.Sleep(time.Second)
-				balanced(t, s)
-			}
-		}
-		send("Executor rejected socket [*]", "executor_rejected", []byte("the lone one"))
-		time.Sleep(10 * time.Second)
-		c := balanced(t, s)
-		if c.Selected != 200001 || c.Queued != 0 || c.Dropped != 0 {
-			t.Errorf("%+v", c)
-		}
-		lone, told := 0, 0
-		passed, summaries := map[int64]int{}, map[int64]int{} // by second
-		for _, x := range l.lines() {
-			switch second := x.at / 1e9; {
-			case strings.HasPrefix(x.text, "line "):
-				passed[second]++
-			case strings.HasSuffix(x.text, " more"):
-				summaries[second]++
-			}
-			if x.text == "the lone one" {
-				lone++
-			}
-			var n int
-			if rest, ok := strings.CutPrefix(x.text, "too_many_open_files: "); ok {
-				fmt.Sscanf(strings.ReplaceAll(rest, ",", ""), "%d more", &n)
-				told += n
-			}
-		}
-		if len(passed) != 11 || len(summaries) != 10 { // in the first second there is one line
-			t.Errorf("lines in %d seconds, summaries in %d", len(passed), len(summaries))
-		}
-		for second := range passed {
-			if passed[second] > 10 || summaries[second] > 1 {
-				t.Errorf("%d lines and %d summaries in one second", passed[second], summaries[second])
-			}
-		}
-		if lone != 1 {
-			t.Errorf("the lone one landed %d times", lone)
-		}
-		if float64(told) != c.Suppressed {
-			t.Errorf("the summaries tell of %d, suppressed were %v", told, c.Suppressed)
-		}
-		if n := len(l.lines()); float64(n) != c.Shipped+c.Summaries {
-			t.Errorf("%d stored, %v shipped and %v summaries", n, c.Shipped, c.Summaries)
-		}
-		stop(s)
-	})
-}
-
-// TestGateIsCountedAtOnce: a line that its gate shuts out is in the figures of
-// whoever looks next, before the second is over.
-func TestGateIsCountedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShipper(t, newLoki(), func(c *Config) { c.LinesPerSecond = 2 })
-		g := s.Tap("t", "applog", "f").Gate("WARN", "p")
-		for i := range 10 {
-			if pass := g.Pass(); pass != (i < 2) {
-				t.Fatalf("line %d passes: %v", i, pass)
-			}
-		}
-		if c := balanced(t, s); c.Suppressed != 8 || c.Selected != 8 {
-			t.Errorf("%+v", c)
-		}
-		saved, err := s.Save()
-		if err != nil || !strings.Contains(string(saved), `"suppressed":8,`) {
-			t.Errorf("%s %v", saved, err)
-		}
-		stop(s)
-	})
-}
-
-// published fails unless the series that a scrape gets add up.
-func published(t *testing.T, s *Shipper) {
-	t.Helper()
-	set := metric.NewSet()
-	set.Lock()
-	defer set.Unlock()
-	s.WriteTo(set)
-	sum := map[*metric.Family]float64{}
-	for _, f := range []*metric.Family{Selected, Shipped, Suppressed, Dropped, Queued} {
-		set.Each(f, func(_ []string, v float64) {
-			if v < 0 {
-				t.Fatalf("%s is %v", f.Name, v)
-			}
-			sum[f] += v
-		})
-	}
-	if have := sum[Shipped] + sum[Suppressed] + sum[Dropped] + sum[Queued]; have != sum[Selected] {
-		t.Fatalf("shipped %v + suppressed %v + dropped %v + queued %v is not selected %v", sum[Shipped], sum[Suppressed], sum[Dropped], sum[Queued], sum[Selected])
-	}
-}
-
-// TestBalanceUnderFire looks at the sum all the time, while several files are
-// read and the server answers at random.
-func TestBalanceUnderFire(t *testing.T) {
-	l := newLoki()
-	rnd := rand.New(rand.NewSource(1))
-	l.answer = func(int, []storedLine) (int, map[string]string, bool, error) {
-		switch rnd.Intn(6) {
-		case 0:
-			return 400, nil, false, nil
-		case 1:
-			return 500, nil, true, nil
-		case 2:
-			return 0, nil, false, errors.New("reset")
-		case 3:
-			return 401, nil, false, nil
-		}
-		return 204, nil, true, nil
-	}
-	s := newShipper(t, l, func(c *Config) {
-		c.QueueBytes, c.BatchBytes, c.LinesPerSecond = 64<<10, 8<<10, 5000
-		c.BatchWait, c.MinBackoff, c.MaxBackoff = 0, 10*time.Millisecond, 10*time.Millisecond
-		c.SpoolDir, c.SpoolBytes = t.TempDir(), 100<<10
-	})
-	var files sync.WaitGroup
-	for f := range 3 {
-		files.Go(func() {
-			tap := s.Tap("t", "applog", fmt.Sprint(f))
-			g := tap.Gate("WARN", "p")
-			for i := range 20000 {
-				if g.Pass() {
-					tap.Offer(g, &Entry{Line: numbered(i)})
-				}
-			}
-			tap.Close()
-		})
-	}
-	var over atomic.Bool
-	go func() { files.Wait(); over.Store(true) }()
-	for !over.Load() {
-		balanced(t, s)
-		published(t, s)
-	}
-	stop(s)
-	published(t, s)
-	if c := balanced(t, s); c.Selected != 60000 || c.Suppressed == 0 || c.Shipped == 0 {
-		t.Errorf("%+v", c)
-	}
-}
-
-// TestStopSpools: what can't be sent within the bound is on disk, and the next
-// run sends it, with figures that go on.
-func TestStopSpools(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		dead := newLoki()
-		dead.answer = func(int, []storedLine) (int, map[string]string, bool, error) {
-			time.Sleep(8 * time.Second) // a server that hangs
-			return 503, nil, false, nil
-		}
-		s := newShipper(t, dead, func(c *Config) { c.SpoolDir = dir; c.BatchBytes = 4 << 10 })
-		tap := s.Tap("tomcat", "applog", "catalina.out")
-		for i := range 300 {
-			tap.Offer(nil, &Entry{Line: numbered(i), Thread: "http-nio-8080-exec-1"})
-		}
-		time.Sleep(2 * time.Second)
-		began := time.Now()
-		stop(s)
-		if d := time.Since(began); d > 9*time.Second {
-			t.Errorf("stopping took %v", d)
-		}
-		if c := balanced(t, s); c.Queued != 300 || c.Disk == 0 {
-			t.Fatalf("%+v", c)
-		}
-		saved, err := s.Save()
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		alive := newLoki()
-		s = newShipper(t, alive, func(c *Config) { c.SpoolDir = dir })
-		balanced(t, s)
-		if err := s.Load(saved); err != nil {
-			t.Fatal(err)
-		}
-		balanced(t, s)
-		s.Tap("tomcat", "applog", "catalina.out").Offer(nil, &Entry{Line: numbered(300)})
-		time.Sleep(10 * time.Second)
-		c := balanced(t, s)
-		if c.Shipped != 301 || c.Selected != 301 || c.Queued != 0 {
-			t.Errorf("%+v", c)
-		}
-		for i, text := range alive.texts() {
-			if text != string(numbered(i)) {
-				t.Fatalf("%d: %q", i, text)
-			}
-		}
-		if m := alive.meta[alive.lines()[0]]; m["thread"] != "http-nio-8080-exec-1" || m["file"] != "catalina.out" {
-			t.Errorf("metadata %v", m)
-		}
-		stop(s)
-	})
-	if left, _ := filepath.Glob(dir + "/*"); len(left) != 0 {
-		t.Errorf("the spool still has %v", left)
-	}
-}
-
-// TestKilled: what was in memory at the last checkpoint and not in the spool is
-// lost, and counted.
-func TestKilled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoki()
-		l.answer = func(int, []storedLine) (int, map[string]string, bool, error) { return 500, nil, false, nil }
-		s := newShipper(t, l, nil)
-		for i := range 7 {
-			s.Tap("t", "applog", "f").Offer(nil, &Entry{Line: numbered(i)})
-		}
-		saved, _ := s.Save()
-		stop(s)
-		if c := balanced(t, s); c.Reasons[dropStopped] != 7 {
-			t.Errorf("without a spool: %+v", c)
-		}
-		s = newShipper(t, newLoki(), nil)
-		if err := s.Load(saved); err != nil {
-			t.Fatal(err)
-		}
-		if c := balanced(t, s); c.Reasons[dropRestart] != 7 || c.Selected != 7 {
-			t.Errorf("%+v", c)
-		}
-		stop(s)
-	})
-}
-
-// TestSpoolBounds: the disk is bounded as the memory is, and the oldest go.
-func TestSpoolBounds(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLoki()
-		l.answer = func(int, []storedLine) (int, map[string]string, bool, error) { return 503, nil, false, nil }
-		s := newShipper(t, l, func(c *Config) {
-			c.QueueBytes, c.BatchBytes, c.SpoolDir, c.SpoolBytes = 64<<10, 16<<10, dir, 100<<10
-		})
-		tap := s.Tap("t", "applog", "f")
-		for i := range 5000 {
-			tap.Offer(nil, &Entry{Line: numbered(i)})
-			if i%20 == 0 {
-				time.Sleep(time.Second)
-			}
-			if c := balanced(t, s); c.Disk > 100<<10 || c.Memory > 80<<10 {
-				t.Fatalf("%+v", c)
-			}
-		}
-		if c := balanced(t, s); c.Reasons[dropSpoolFull] == 0 || c.Reasons[dropFull] != 0 {
-			t.Errorf("%+v", c)
-		}
-		stop(s)
-		balanced(t, s)
-	})
-}
-
-// BenchmarkGate is what a suppressed line costs.
-func BenchmarkGate(b *testing.B) {
-	s := newShipper(b, newLoki(), func(c *Config) { c.LinesPerSecond = 1 })
-	defer stop(s)
-	g := s.Tap("t", "applog", "f").Gate("WARN", "p")
-	b.ReportAllocs()
-	for b.Loop() {
-		g.Pass()
-	}
 }
 
 // TestLabels: what a stream is found by is Labels, and no more than they: the

@@ -185,7 +185,15 @@ func charts(target, rate string) (exprs []string, err error) {
 		for i, s := range c.Series {
 			lines = append(lines, fmt.Sprintf(`label_replace(%s, "line", "%d", "", "")`, fill.Replace(s.Expr), i))
 		}
-		exprs = append(exprs, strings.Join(lines, " or "))
+		exprs = append(exprs, anyOf(lines))
 	}
 	return exprs, nil
+}
+
+// anyOf joins lines as the page does, by halves of halves.
+func anyOf(lines []string) string {
+	if n := len(lines); n > 2 {
+		return "(" + anyOf(lines[:n/2]) + ") or (" + anyOf(lines[n/2:]) + ")"
+	}
+	return strings.Join(lines, " or ")
 }

@@ -40,6 +40,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 7, "rounds, each with one leg of each kind")
 	flag.IntVar(&b.seconds, "seconds", 4, "length of each storm")
 	flag.Float64Var(&b.rate, "mbps", 300, "MB/s that the storm is written with")
+	flag.IntVar(&b.lines, "lines", 0, "lines_per_second of the settings, where it is to be another one than by default: with 500 the queue is full within the storm, as it is after minutes of a dead Loki")
 	flag.StringVar(&b.program, "sidecar", "", "the sidecar's program; default one built from the tree")
 	flag.Parse()
 	held, err := b.run()
@@ -53,6 +54,7 @@ func main() {
 
 type bench struct {
 	rounds, seconds int
+	lines           int
 	rate            float64
 	program         string
 
@@ -187,6 +189,9 @@ func (b *bench) leg(loki string, alive bool) (l leg, err error) {
 	settings := fmt.Sprintf("targets:\n  discover: false\n  servers:\n  - name: watched\n    match: {pid: %d}\n", b.server.PID)
 	if loki != "" {
 		settings += fmt.Sprintf("loki:\n  url: http://%s/loki/api/v1/push\n", loki)
+		if b.lines > 0 {
+			settings += fmt.Sprintf("  lines_per_second: %d\n", b.lines)
+		}
 	}
 	port, err := lab.FreePort()
 	if err != nil {
