@@ -42,7 +42,7 @@ export class Head {
       if (firing.length > 1) text += ` (and ${firing.length - 1} more)`;
       next = worst.annotations?.next ?? "";
     } else if (figures.turned > 0) [level, text] = ["bad", `${this.target} turns requests away: ${format(figures.turned, "reqps")}.`];
-    else if (alerts === null) text = `${this.target} is up, and turns nobody away.`;
+    else if (alerts === null) text = figures.turned === 0 ? `${this.target} is up, and turns nobody away.` : `${this.target} is up.`;
     if (this.level !== level) this.root.dataset.level = this.level = level;
     put(this.line, text);
     put(this.next, next);
