@@ -256,7 +256,7 @@ func TestHostileBesideHealthy(t *testing.T) {
 		t.Logf("%s after %.1f s", what, time.Since(began).Seconds())
 	}
 	wicked := ""
-	until(60*time.Second, "both servers", func() bool {
+	until(4*time.Minute, "both servers", func() bool {
 		for _, s := range m {
 			if name := s.Labels["target"]; s.Labels["__name__"] == "target_up" && name != "tomcat-8080" {
 				wicked = name

@@ -92,7 +92,11 @@ func TestSelect(t *testing.T) {
 	if len(s.blocks) == 0 || len(s.earlier) == 0 {
 		t.Fatalf("%d blocks and %d earlier heads make no case", len(s.blocks), len(s.earlier))
 	}
-	for n := range 150 {
+	spans := 150
+	if testing.Short() {
+		spans = 25
+	}
+	for n := range spans {
 		sameSelect(t, s, r, n)
 	}
 }
@@ -202,7 +206,7 @@ func TestQueryWhileItGrows(t *testing.T) {
 			n++
 		}
 	}()
-	grow(30 * 60)
+	grow(20 * 60)
 	w.e.store.busy.Wait()
 	close(stop)
 	if n := <-asked; n < 10 || len(w.e.store.blocks) < 1 {
