@@ -3,7 +3,7 @@
 
 GO ?= go
 
-.PHONY: build test test-deploy demo bench bench-gclog bench-accesslog bench-applog generate vet setup
+.PHONY: build test test-deploy demo bench bench-gclog bench-accesslog bench-applog bench-engine generate vet setup
 
 build:
 	$(GO) build -o sidecar ./cmd/sidecar
@@ -17,20 +17,22 @@ demo: need-go
 # these out. On two cores it is the real servers that take the time, and where
 # several packages start theirs at once, each waits for all the others: so what
 # needs none runs first, side by side, and the rest one package after the other.
+# What lies in deploy/ has modules of its own, for the libraries that read it.
 test: setup
 	$(GO) test -short -timeout 10m ./...
 	$(GO) test -p 1 -timeout 25m $(REAL)
+	@$(MAKE) --no-print-directory test-deploy
 
 # REAL are the packages whose tests start servers, JVMs or other programs: those
-# that leave tests out with -short. deploy/check and deploy/package are modules of
-# their own, for the libraries they need: see test-deploy.
+# that leave tests out with -short.
 REAL = $(shell grep -rl --include='*_test.go' --exclude-dir=check --exclude-dir=package 'testing\.Short()' . | xargs -n1 dirname | sort -u)
 
 # The manifests against the Kubernetes and operator types, and the package against
-# dpkg. -count=1, because the test cache does not see files outside of a module.
+# dpkg and systemd. -count=1, because the test cache does not see files outside of a
+# module.
 test-deploy: need-go
 	cd deploy/check && $(GO) test -count=1 ./...
-	cd deploy/package && $(GO) test -count=1 ./...
+	cd deploy/package && $(GO) test -count=1 -timeout 15m ./...
 
 setup: need-go
 	@$(GO) run ./internal/lab/setup
@@ -53,6 +55,9 @@ bench: need-go
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./...
 	$(GO) run ./internal/follow/bench
 	$(GO) run ./collectors/process/bench
+	-@$(MAKE) --no-print-directory bench-engine
+	-timeout $(BENCH_LIMIT) $(GO) run ./internal/ship/bench
+	-timeout $(BENCH_LIMIT) $(GO) run ./internal/web/bench
 
 bench-gclog: export MB ?= 30
 bench-gclog: need-go
@@ -69,6 +74,10 @@ bench-applog: export PART ?= 20000000
 bench-applog: export ROUNDS ?= 3
 bench-applog: need-go
 	timeout $(BENCH_LIMIT) collectors/applog/bench/run.sh
+
+# Beside Debian's Prometheus in real time, two hours of samples, and the panels.
+bench-engine: need-go
+	timeout $(BENCH_LIMIT) $(GO) run ./internal/engine/bench
 
 generate: need-go
 	$(GO) generate ./...

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -291,6 +292,8 @@ func TestLivePageAsksWhatTheBoardAsks(t *testing.T) {
 			Series []struct{ Expr string }
 		}
 		Tables []struct{ Title, Expr string }
+		Marks  map[string]string
+		Full   string
 		Alerts string
 	}
 	if err := json.Unmarshal(text, &page); err != nil {
@@ -310,7 +313,7 @@ func TestLivePageAsksWhatTheBoardAsks(t *testing.T) {
 			}
 		}
 	}
-	exprs := []string{page.Alerts}
+	exprs := append([]string{page.Alerts, page.Full}, slices.Collect(maps.Values(page.Marks))...)
 	for _, table := range page.Tables {
 		exprs = append(exprs, table.Expr)
 	}
@@ -319,7 +322,7 @@ func TestLivePageAsksWhatTheBoardAsks(t *testing.T) {
 			t.Errorf("%s in %s", why, expr)
 		}
 	}
-	if len(page.Charts) < 8 {
-		t.Errorf("%d charts", len(page.Charts))
+	if len(page.Charts) < 9 || len(page.Marks) < 3 {
+		t.Errorf("%d charts, %d marks", len(page.Charts), len(page.Marks))
 	}
 }

@@ -61,6 +61,7 @@ func (c *Config) Check() (key string, err error) {
 		{"applog", c.AppLog.Check},
 		{"logdir", c.LogDir.Check},
 		{"loki", c.Loki.Check},
+		{"loki", c.checkLoki},
 		{"engine", c.Engine.Check},
 		{"notify", c.Notify.Check},
 	} {

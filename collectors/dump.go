@@ -23,6 +23,9 @@ const (
 	keptDumpBytes = 64 << 20
 )
 
+// ErrAttachOff is why no dump is taken where the settings don't allow it.
+var ErrAttachOff = errors.New("the settings don't allow it: set jvm.attach to on")
+
 // AttachTo is what the attach client has to know of a server.
 func AttachTo(t *target.Target) attach.Target {
 	return attach.Target{PID: t.Process.PID, StartTicks: t.Process.StartTicks, NSPID: t.Process.NSPID, Root: t.Process.Root, PerfPath: t.PerfData.Path}
@@ -64,7 +67,7 @@ func (m *Monitor) KeepDump(ctx context.Context, server, alert string, now time.T
 	m.mu.Unlock()
 	switch {
 	case !on:
-		return "", fmt.Errorf("thread dump of %s: the settings don't allow it: set jvm.attach to on", server)
+		return "", fmt.Errorf("thread dump of %s: %w", server, ErrAttachOff)
 	case t == nil:
 		return "", fmt.Errorf("thread dump of %s: no such server is up", server)
 	}

@@ -127,12 +127,12 @@ func (s *server) tellServed() {
 			serving++
 		}
 	}
-	lines, logged := 0.0, false
+	lines, logged, atOnce := 0.0, false, false
 	for _, st := range s.streams {
 		if st.room == "accesslog" {
 			st.set.Lock()
 			lines += float64(st.follower.Ledger().Lines)
-			logged = logged || st.unbuffered
+			logged, atOnce = true, atOnce || st.unbuffered
 			st.set.Unlock()
 		}
 	}
@@ -141,7 +141,7 @@ func (s *server) tellServed() {
 	}
 	for _, w := range s.watches {
 		if p, ok := w.poller.(*process.Poller); ok {
-			p.Served(port, lines)
+			p.Served(port, lines, atOnce)
 		}
 	}
 }

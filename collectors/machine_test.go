@@ -116,7 +116,15 @@ func (m *machine) run() *running {
 	}
 	ctx, kill := context.WithCancel(context.Background())
 	r := &running{mon, m, ctx, kill, time.Now()}
-	m.t.Cleanup(kill)
+	m.t.Cleanup(func() {
+		kill()
+		mon.mu.Lock()
+		s := mon.ship
+		mon.mu.Unlock()
+		if s != nil { // it would write to the log of a test that is over
+			s.Stop(context.Background())
+		}
+	})
 	r.look()
 	return r
 }
@@ -181,4 +189,25 @@ func (r *running) until(series string, want float64) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// asNobody makes the target another user's than the sidecar's, which has more
+// rights. Without root the two are the same, and there is nothing to gain.
+func (m *machine) asNobody() {
+	m.put(fmt.Sprintf("%s/%d/status", m.proc, pid), "Name:\tjava\nUid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\nGroups:\t\nNSpid:\t4711\n")
+}
+
+// untilSome is until for a series whose labels depend on what could be learnt.
+func (r *running) untilSome(name, label string) {
+	r.m.t.Helper()
+	for range 300 {
+		for series, v := range values(r.text()) {
+			if strings.HasPrefix(series, name+"{") && strings.Contains(series, label) && v >= 1 {
+				return
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // the streams read by themselves
+		r.tick(r.ctx, time.Now(), false)
+	}
+	r.m.t.Fatalf("no %s{%s}:\n%s", name, label, r.text())
 }

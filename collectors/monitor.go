@@ -24,6 +24,10 @@ import (
 const (
 	// tick is how often the world is polled and a snapshot is published.
 	tick = time.Second
+	// tickPhase is how long after the full second a tick comes. A follower of a
+	// quiet log looks at the full second: what it has just read is in the snapshot
+	// of this second, and an alert on it is up to a second sooner.
+	tickPhase = 150 * time.Millisecond
 	// scanEvery is how often new and vanished servers are looked for.
 	scanEvery = 5 * time.Second
 )
@@ -64,6 +68,7 @@ type Monitor struct {
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
 	cfg      Config
+	inForce  *Config // cfg, never changed
 	pacer    *follow.Pacer
 	scanner  *target.Scanner
 	registry *target.Registry
@@ -72,7 +77,8 @@ type Monitor struct {
 	first    time.Time // when a sidecar first ran with this storage path
 	scanned  bool
 	rescan   chan struct{}
-	lost     string // why the checkpoint can't be written
+	lost     string         // why the checkpoint can't be written
+	blind    []target.Blind // what can't be seen of the machine as a whole
 	scanErr  string
 	reloadOK bool
 	reloaded time.Time
@@ -134,12 +140,14 @@ func New(cfg Config, o Options) (*Monitor, error) {
 // configure puts settings in force that no server holds yet.
 func (m *Monitor) configure(cfg Config) {
 	m.cfg = cfg
+	m.inForce = &cfg // of its own: the page reads it without the lock
 	m.pacer = follow.NewPacer(cfg.Limits.CPU)
 	if cfg.Limits.Memory > 0 {
 		debug.SetMemoryLimit(cfg.Limits.Memory)
 	}
-	cfg.Targets.Proc = m.options.Procfs
-	m.scanner = target.New(cfg.Targets)
+	targets := cfg.Targets
+	targets.Proc = m.options.Procfs
+	m.scanner = target.New(targets)
 	m.configureShip(cfg.Loki)
 }
 
@@ -157,8 +165,17 @@ func (m *Monitor) Run(ctx context.Context) error {
 		defer close(scans)
 		m.scanLoop(ctx)
 	}()
-	ticker := time.NewTicker(tick)
+	wait := time.NewTimer(untilTick(time.Now()))
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wait.C:
+	}
+	ticker := time.NewTicker(tick) // before the first tick, which may take long
 	defer ticker.Stop()
+	if ctx.Err() == nil {
+		m.tick(ctx, time.Now(), false)
+	}
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -168,6 +185,15 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 	<-scans
 	return m.close()
+}
+
+// untilTick is how long it is from now to the next tick.
+func untilTick(now time.Time) time.Duration {
+	next := now.Truncate(tick).Add(tickPhase)
+	if !next.After(now) {
+		next = next.Add(tick)
+	}
+	return next.Sub(now)
 }
 
 // scanLoop looks for servers every five seconds, and at once after a reload.
@@ -208,8 +234,10 @@ func (m *Monitor) scan(ctx context.Context, now time.Time) {
 		return
 	}
 	m.scanned = true
+	m.blind = scanner.Blind()
 	known := map[string]bool{}
 	m.registry.Drop(scanner.LeftOut(), m.boot)
+	m.registry.Expect(scanner.Missing())
 	for _, e := range m.registry.Update(found, m.boot, now) {
 		known[e.Name] = true
 		s := m.servers[e.Name]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
 const (
@@ -278,6 +279,40 @@ func TestATargetCannotMakeUsReadWhatItMayNot(t *testing.T) {
 	r.until(`sidecar_source_up{source="accesslog",target="tomcat-8080"}`, 1)
 }
 
+// A log that is there and can't be read from the start has no figures: a 0 would
+// say that no request came.
+func TestALogThatCannotBeSeenIsNotZero(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	m := newMachine(t)
+	m.asNobody()
+	log := m.base + "/logs/access.log"
+	if err := os.Chmod(log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := m.run()
+	r.untilSome("sidecar_source_blind", `reason="log_refused"`)
+	for series := range values(r.text()) {
+		if strings.HasPrefix(series, "accesslog_") || strings.Contains(series, `file="access.log"`) {
+			t.Errorf("%s is told of a log that was never seen", series)
+		}
+	}
+	// The other log is none the worse, and this one begins when it can be read.
+	r.until(rejections, 0)
+	if err := os.Chmod(log, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m.append("access.log", answer(1))
+	r.until(answers, 1)
+	// Not to be read any more takes nothing back.
+	if err := os.Chmod(log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.look()
+	r.until(answers, 1)
+}
+
 // TestWhatIdleCountsIsSaved: the root cause of a trace is counted when nothing
 // follows it for a while, without a line or a byte being read. A kill right
 // after must not take it back.
@@ -314,5 +349,43 @@ func TestPollersOutliveAScan(t *testing.T) {
 	after := r.servers["tomcat-8080"].watches
 	if len(before) == 0 || len(after) != len(before) || before[0] != after[0] {
 		t.Error("the pollers were made anew")
+	}
+}
+
+// A server that the settings list and that does not run is a known 0, so that
+// TargetDown can fire for it; what can't be seen of it is absent.
+func TestListedServerThatDoesNotRun(t *testing.T) {
+	const shop, other = `target_up{target="shop"}`, `target_up{target="tomcat-8080"}`
+	m := newMachine(t)
+	m.cfg.Targets.Servers = []target.Server{{Name: "shop", Kind: target.Tomcat, Match: target.Match{Base: m.base + "-of-nobody"}}}
+	r := m.run()
+	r.until(shop, 0)
+	r.until(other, 1)
+	if _, there := r.value(`target_info{target="shop"}`); there || len(r.servers["shop"].watches) > 0 {
+		t.Error("something is said of a server that was never seen")
+	}
+	if st := r.Status(); len(st.Targets) != 2 || st.Targets[0].Target.Name != "shop" || st.Targets[0].Up {
+		t.Errorf("the page: %+v", st.Targets)
+	}
+	// It starts: no restart is counted. Then it is no longer listed.
+	m.cfg.Targets.Servers[0].Match.Base = m.base
+	r.Reload(m.cfg)
+	r.look()
+	r.until(shop, 1)
+	r.until(`target_restarts_total{target="shop"}`, 0)
+	m.end(pid)
+	r.look()
+	r.until(shop, 0)
+}
+
+// A tick comes just after the full second, at which quiet logs are read.
+func TestUntilTick(t *testing.T) {
+	second := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for after, want := range map[time.Duration]time.Duration{
+		0: tickPhase, tickPhase - 1: 1, tickPhase: time.Second, 900 * time.Millisecond: 250 * time.Millisecond,
+	} {
+		if got := untilTick(second.Add(after)); got != want {
+			t.Errorf("%v after the second: %v, want %v", after, got, want)
+		}
 	}
 }

@@ -118,8 +118,10 @@ func errorReason(err error) string {
 func (w *watch) key(s *server) string { return s.name() + "/" + w.room }
 
 // describe is the poller as a person sees it.
-func (w *watch) describe() status.Source {
+func (w *watch) describe(cfg *Config) status.Source {
 	out := status.Source{Name: w.room}
+	room := w.room
+	out.Explain = func(bool) status.Explained { return status.Explained{Settings: settingsOf(room, cfg, false)} }
 	if w.blind != nil {
 		out.Blind = w.blind()
 	}

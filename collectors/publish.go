@@ -36,8 +36,9 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 	ready := m.scanned
 	for _, s := range servers {
 		s.pair.tick(now)
+		dark := dark(s.streams)
 		for _, st := range s.streams {
-			state, caughtUp, err := st.publish(g)
+			state, caughtUp, err := st.publish(g, dark[st.room])
 			if err != nil {
 				m.log.Error("BUG: a stream's state can't be saved", "stream", st.key, "err", err)
 				continue
@@ -129,6 +130,9 @@ func (m *Monitor) writeOwn(g *metric.Gathering, servers []*server, began time.Ti
 	o.Gauge(stale).Set(truth(m.lost != ""))
 	o.Gauge(reloadOK).Set(truth(m.reloadOK))
 	o.Gauge(reloadAt).Set(float64(m.reloaded.UnixMilli()) / 1000)
+	for _, b := range m.blind {
+		o.Gauge(sourceBlind, b.Source, b.Reason).Set(1)
+	}
 	for name, n := range refused {
 		o.Counter(seriesRefused, name).Set(n)
 	}
@@ -157,16 +161,19 @@ func (m *Monitor) describe(servers []*server, ready bool, now time.Time) *status
 	if m.scanErr != "" {
 		out.Problems = append(out.Problems, "The machine can't be looked at: "+m.scanErr)
 	}
+	for _, b := range m.blind {
+		out.Problems = append(out.Problems, b.Detail+". What would help: "+b.Needs+".")
+	}
 	for _, s := range servers {
 		v := status.Server{Target: s.target, Up: s.entry.Up, Findings: s.findings}
 		if v.Target == nil {
 			v.Target = &target.Target{Name: s.name(), Kind: s.entry.Kind}
 		}
 		for _, w := range s.watches {
-			v.Sources = append(v.Sources, w.describe())
+			v.Sources = append(v.Sources, w.describe(m.inForce))
 		}
 		for _, st := range s.streams {
-			v.Sources = append(v.Sources, st.describe())
+			v.Sources = append(v.Sources, st.describe(m.inForce))
 		}
 		out.Targets = append(out.Targets, v)
 	}

@@ -129,6 +129,7 @@ func gcLogs(m *Monitor, t *target.Target) (out []wanted) {
 			o := gclog.New(st.set, m.cfg.GCLog)
 			m.hearGC(st, t, o)
 			st.observer = o
+			st.explain = func(out *status.Explained) { explainGC(o, out) }
 			return nil
 		}})
 	}
@@ -144,7 +145,9 @@ func gcLogs(m *Monitor, t *target.Target) (out []wanted) {
 				cfg := m.cfg.GCLog
 				cfg.Mixed = true
 				st.set = metric.ForTarget(t.Name)
-				st.observer = gclog.New(st.set, cfg)
+				o := gclog.New(st.set, cfg)
+				st.observer = o
+				st.explain = func(out *status.Explained) { explainGC(o, out) }
 				return nil
 			}})
 		}
@@ -174,16 +177,13 @@ func accessLogs(m *Monitor, t *target.Target) (out []wanted) {
 			o.SetClock(time.Now)
 			m.hearAccess(st, t, o)
 			st.observer = o
-			st.explain = func() (string, []status.Refused) {
+			st.explain = func(out *status.Explained) { explainAccess(o, out) }
+			st.detail = func() string {
 				detail := fmt.Sprintf("%s: %s", matcher.Format(), matcher.Pattern())
 				if advice := matcher.Advice(); advice != "" {
 					detail += ". " + advice
 				}
-				var refused []status.Refused
-				for _, r := range o.Refused() {
-					refused = append(refused, status.Refused{Reason: r.Reason.String(), Line: r.Line})
-				}
-				return detail, refused
+				return detail
 			}
 			return nil
 		}})
@@ -204,13 +204,11 @@ func appLogs(m *Monitor, t *target.Target) (out []wanted) {
 			o := applog.New(st.set, cfg)
 			m.hearApp(st, t, o)
 			st.observer = o
-			st.explain = func() (string, []status.Refused) {
-				recent := o.Recent()
-				var refused []status.Refused
-				for _, line := range recent.Raw {
-					refused = append(refused, status.Refused{Reason: "raw", Line: line})
+			st.detail, st.explain = o.Layout, func(out *status.Explained) {
+				explainApp(o, out)
+				if l.Role == applog.Copy { // the same records are in the primary
+					out.Patterns = nil
 				}
-				return recent.Layout, refused
 			}
 			return nil
 		}})

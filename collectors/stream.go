@@ -34,8 +34,10 @@ type stream struct {
 	again bool
 	// fromStart says that the log was read from its first byte.
 	fromStart bool
-	// explain says what the room knows of its log; called with the lock held.
-	explain func() (detail string, refused []status.Refused)
+	// detail says in a few words how the room reads its log, and explain adds what
+	// it keeps for the page; called with the lock held.
+	detail  func() string
+	explain func(*status.Explained)
 	// tap takes the chosen lines; nil where none are shipped.
 	tap *ship.Tap
 
@@ -145,17 +147,46 @@ func (s *stream) stateLocked() (follow.Saved, error) {
 // new stream whose backlog of the start is not read yet adds nothing: its
 // history must not look like news. One that goes on from a saved state was in
 // the sums before, and stays in them, or they would fall.
-func (s *stream) publish(g *metric.Gathering) (state follow.Saved, caughtUp bool, err error) {
+//
+// One whose log can't be read and never could adds nothing either: its zeros
+// would say that nothing happened, where nothing was seen. Beside such a one
+// (dark), the zeros of a log that is not there would say the same for the room.
+func (s *stream) publish(g *metric.Gathering, dark bool) (state follow.Saved, caughtUp bool, err error) {
 	s.set.Lock()
 	defer s.set.Unlock()
-	if caughtUp = s.follower.CaughtUp(); caughtUp || s.follower.Continued() {
-		if l := s.follower.Ledger(); !s.again {
+	if k, ok := s.observer.(keeper); ok {
+		k.Keep(keptPerSecond)
+	}
+	l := s.follower.Ledger()
+	unseen := s.unseen() || dark && !l.HasSize && counted(l) == follow.Ledger{}
+	if caughtUp = s.follower.CaughtUp(); !unseen && (caughtUp || s.follower.Continued()) {
+		if !s.again {
 			l.Publish(s.set, s.log.Name)
 		}
 		g.Add(s.set)
 	}
 	state, err = s.stateLocked()
 	return state, caughtUp, err
+}
+
+// unseen says that the log is there, can't be read, and never could be. The lock
+// is held.
+func (s *stream) unseen() bool {
+	l := s.follower.Ledger()
+	return l.Blind != "" && counted(l) == follow.Ledger{}
+}
+
+// dark are the rooms of a server in which a log can't be seen at all.
+func dark(streams []*stream) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range streams {
+		s.set.Lock()
+		if s.unseen() {
+			out[s.room] = true
+		}
+		s.set.Unlock()
+	}
+	return out
 }
 
 // atEnd says that all there is has been read.
@@ -181,6 +212,8 @@ func (s *stream) blindLocked() []target.Blind {
 	switch reason {
 	case "permission":
 		b.Needs = "the right to read it: the server's own user, or root"
+	case "no_openat2":
+		b.Needs = "Linux 5.6, or targets.without_openat2: walk"
 	case "not_regular":
 		b.Detail += ": it is no regular file, and reading a pipe would steal its lines"
 	}
@@ -188,7 +221,7 @@ func (s *stream) blindLocked() []target.Blind {
 }
 
 // describe is the stream as a person sees it.
-func (s *stream) describe() status.Source {
+func (s *stream) describe(cfg *Config) status.Source {
 	s.set.Lock()
 	defer s.set.Unlock()
 	l := s.follower.Ledger()
@@ -201,12 +234,13 @@ func (s *stream) describe() status.Source {
 		path = s.log.Dir + "/" + s.log.Name
 	}
 	out := status.Source{Name: s.room, File: s.log.Name, Path: path, Ledger: &status.Ledger{
-		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.Lag, Gaps: gaps,
+		Written: l.Written, Read: l.Read, Skipped: l.Skipped, Lost: l.Lost, Lag: l.Lag, LagSeconds: l.LagSeconds, Gaps: gaps,
 	}}
 	out.Blind = s.blindLocked()
-	if s.explain != nil {
-		out.Detail, out.Refused = s.explain()
+	if s.detail != nil {
+		out.Detail = s.detail()
 	}
+	out.Explain = s.explainer(cfg)
 	if f := s.failure.Load(); f != nil {
 		out.Error, out.ErrorAt = f.err.Error(), f.at
 	}

@@ -1,8 +1,10 @@
 package collectors
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/collectors/accesslog"
@@ -124,10 +126,26 @@ func (m *Monitor) hearApp(st *stream, t *target.Target, o *applog.Observer) {
 			level := levelOf(r.Level)
 			tap.Offer(tap.Gate(level, r.Pattern), &ship.Entry{
 				Level: level, Event: r.Event, At: inZone(r.At, time.Now()), Line: r.Text,
-				Pattern: r.Pattern, Logger: r.Logger, Thread: string(r.Thread),
+				Pattern: r.Pattern, Logger: r.Logger, Thread: string(r.Thread), Trace: traceOf(r.Text),
 			})
 		},
 	})
+}
+
+// named is a trace's id where a record names it: traceId=…, "trace.id":"…",
+// [dd.trace_id: …], traceparent=00-…-01.
+var named = regexp.MustCompile(`(?i)(?:trace[-_.]?id["']?\s*[=:]\s*["'\[]?|traceparent["']?\s*[=:]\s*["']?00-)([0-9a-f]{16,32}|[0-9]{15,20})\b`)
+
+// traceOf is the trace's id in the first line of a record, or "". It is looked for
+// in lines that are shipped, and in no others.
+func traceOf(text []byte) string {
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		text = text[:i]
+	}
+	if m := named.FindSubmatch(text[:min(len(text), 4096)]); m != nil {
+		return string(m[1])
+	}
+	return ""
 }
 
 // inZone turns a clock reading without a zone, given in milliseconds as if it

@@ -131,3 +131,23 @@ func TestDeadLokiHurtsNobody(t *testing.T) {
 	}
 	r.until(rejections, 100)
 }
+
+// TestTraceOf: the id of a trace is found where layouts print it.
+func TestTraceOf(t *testing.T) {
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for text, want := range map[string]string{
+		"2026-11-30 12:00:00,001 WARN [main] [traceId=" + id + ", spanId=00f067aa0ba902b7] a.B - x":  id,
+		`{"@timestamp":"2026-11-30T12:00:00Z","level":"WARN","trace.id":"` + id + `","message":"x"}`: id,
+		"WARN trace_id: 463ac35c9f6413ad x":                  "463ac35c9f6413ad",
+		"WARN [dd.trace_id=6249785623524942554 x] y":         "6249785623524942554",
+		"WARN traceparent=00-" + id + "-00f067aa0ba902b7-01": id,
+		"WARN no such thing\n\ttraceId=" + id:                "",
+		"WARN traceId= spanId=":                              "",
+		"WARN traceId=xyz":                                   "",
+		"":                                                   "",
+	} {
+		if have := traceOf([]byte(text)); have != want {
+			t.Errorf("%s: %q, want %q", text, have, want)
+		}
+	}
+}

@@ -61,6 +61,11 @@ func (d *daemon) startAlerting(cfg *collectors.Config, log *slog.Logger) (*alert
 		a.notifier.Close()
 		return nil, fmt.Errorf("engine: %w", err)
 	}
+	// The engine's time is now that of the newest sample that an earlier run left.
+	gone := time.Since(a.engine.Now()) > cfg.Engine.Outage
+	if err := a.notifier.Remember(filepath.Join(d.storage, "told.json"), gone, time.Now()); err != nil {
+		log.Warn("what was told before is not known: it may be told again", "err", err)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	a.stop = stop
 	a.ended.Add(1)

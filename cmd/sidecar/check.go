@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/jvm-sidecar/sidecar/collectors"
 	"github.com/prometheus/prometheus/model/rulefmt"
 )
 
@@ -18,7 +20,11 @@ func addCheck(app *kingpin.Application) (string, func(streams) error) {
 		}
 		bad := 0
 		if *config != "" {
-			if _, err := loadSettings(*config); err != nil {
+			cfg, err := loadSettings(*config)
+			if err == nil {
+				err = tryLoki(s, *config, cfg)
+			}
+			if err != nil {
 				fmt.Fprintln(s.err, err)
 				bad++
 			} else {
@@ -45,6 +51,38 @@ func addCheck(app *kingpin.Application) (string, func(streams) error) {
 		}
 		return nil
 	}
+}
+
+// tryLoki shows what the settings choose for Loki, by a line for each choice, and
+// what they leave. Where nothing is shipped there is nothing to show.
+func tryLoki(s streams, path string, cfg *collectors.Config) error {
+	if sel := cfg.Loki.Select; !cfg.Loki.On() && len(sel.Lines)+len(sel.Tests) == 0 {
+		return nil
+	}
+	for _, t := range cfg.TryLoki() {
+		if t.Err != nil {
+			return fmt.Errorf("%s: loki: %s: %w", path, t.Key, t.Err)
+		}
+		if len(t.Shown) == 0 {
+			fmt.Fprintf(s.out, "%s: loki: %s (%s): not chosen: %s\n", path, t.Key, t.Value, firstLine(t.Line))
+		}
+		for _, shown := range t.Shown {
+			fmt.Fprintf(s.out, "%s: loki: %s (%s): chosen as %s: %s\n", path, t.Key, t.Value, shown.Labels, firstLine(shown.Text))
+		}
+	}
+	return nil
+}
+
+// firstLine is enough of a record to know it by.
+func firstLine(text string) string {
+	line, _, more := strings.Cut(text, "\n")
+	if runes := []rune(line); len(runes) > 160 {
+		line, more = string(runes[:160]), true
+	}
+	if more {
+		line += " …"
+	}
+	return line
 }
 
 func checkRules(path string) (*rulefmt.RuleGroups, []error) {

@@ -20,9 +20,12 @@ func addDiscover(app *kingpin.Application) (string, func(streams) error) {
 		if err != nil {
 			return err
 		}
-		targets, err := scanOnce(cfg.Targets, *procfs)
+		targets, blind, err := scanOnce(cfg.Targets, *procfs)
 		if err != nil {
 			return err
+		}
+		for _, b := range blind {
+			fmt.Fprintf(s.err, "%s: it takes %s\n", b.Detail, b.Needs)
 		}
 		if *asJSON {
 			enc := json.NewEncoder(s.out)
@@ -41,8 +44,11 @@ func addDiscover(app *kingpin.Application) (string, func(streams) error) {
 	}
 }
 
-// scanOnce is one look at the machine, as the daemon does it.
-func scanOnce(cfg target.Config, procfs string) ([]*target.Target, error) {
+// scanOnce is one look at the machine, as the daemon does it, and what can't be
+// seen of it as a whole.
+func scanOnce(cfg target.Config, procfs string) ([]*target.Target, []target.Blind, error) {
 	cfg.Proc = procfs
-	return target.New(cfg).Scan(context.Background(), time.Now())
+	scanner := target.New(cfg)
+	targets, err := scanner.Scan(context.Background(), time.Now())
+	return targets, scanner.Blind(), err
 }

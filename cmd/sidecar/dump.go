@@ -31,7 +31,7 @@ func addDump(app *kingpin.Application) (string, func(streams) error) {
 			return err
 		}
 		// A signal goes to a number, so it is looked at nothing but /proc.
-		targets, err := scanOnce(cfg.Targets, "/proc")
+		targets, _, err := scanOnce(cfg.Targets, "/proc")
 		if err != nil {
 			return err
 		}

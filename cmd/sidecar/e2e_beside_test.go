@@ -33,6 +33,14 @@ func startBeside(t *testing.T, server *lab.Server, kind string, args ...string) 
 // caller's.
 func startBesideWith(t *testing.T, server *lab.Server, kind, storage string, args ...string) *beside {
 	t.Helper()
+	b := startAlone(t, server, kind, storage, args...)
+	b.startPrometheus("")
+	return b
+}
+
+// startAlone is startBesideWith without a Prometheus.
+func startAlone(t *testing.T, server *lab.Server, kind, storage string, args ...string) *beside {
+	t.Helper()
 	dir := t.TempDir()
 	program, err := lab.Build(dir, "./cmd/sidecar")
 	if err != nil {
@@ -63,15 +71,23 @@ func startBesideWith(t *testing.T, server *lab.Server, kind, storage string, arg
 		_, events := m.Sum("applog_events_total", "target", b.target, "event", "executor_rejected")
 		return ok && up == 1 && events
 	})
+	return b
+}
+
+// startPrometheus starts one that scrapes the sidecar each second and has the
+// load rules; more is added to its configuration.
+func (b *beside) startPrometheus(more string) {
+	t := b.t
+	t.Helper()
 	root, err := lab.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.prometheus, err = lab.StartPrometheus(t.TempDir(), fmt.Sprintf(`
-global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
+global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s, external_labels: {from: prometheus}}
 rule_files: [%q]
 scrape_configs: [{job_name: sidecar, static_configs: [{targets: [%q]}]}]
-`, filepath.Join(root, "rules/load/*.yml"), b.addr))
+%s`, filepath.Join(root, "rules/load/*.yml"), b.addr, more))
 	lab.Need(t, err)
 	t.Cleanup(b.prometheus.Stop)
 	if !lab.Until(20*time.Second, func() bool {
@@ -80,7 +96,6 @@ scrape_configs: [{job_name: sidecar, static_configs: [{targets: [%q]}]}]
 	}) {
 		t.Fatal("Prometheus has not scraped the sidecar")
 	}
-	return b
 }
 
 // until waits for the exposition to satisfy ok, and fails the test with what it

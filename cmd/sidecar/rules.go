@@ -114,50 +114,46 @@ func (o *rulesCommand) manifest(to io.Writer, files []string) error {
 	})
 }
 
-// one is one alert and what it needs: the recording rules of its file that its
-// expression names, and those that these name.
+// one is one alert and what it needs: the recording rules of its file, of
+// whichever group, that its expression names, and those that these name.
 func (o *rulesCommand) one(to io.Writer, files []string) error {
 	for _, f := range files {
 		all, err := readRules(f)
 		if err != nil {
 			return err
 		}
+		var need []string // expressions
 		for _, g := range all.Groups {
-			var need []string
 			for _, r := range g.Rules {
 				if r["alert"] == o.alert {
 					need = append(need, fmt.Sprint(r["expr"]))
 				}
 			}
-			if len(need) == 0 {
-				continue
-			}
-			keep := map[int]bool{}
-			for i := 0; i < len(need); i++ {
-				for n, r := range g.Rules {
-					if name, ok := r["record"].(string); ok && !keep[n] && strings.Contains(need[i], name) {
-						keep[n] = true
+		}
+		if len(need) == 0 {
+			continue
+		}
+		keep := map[any]bool{}
+		for i := 0; i < len(need); i++ {
+			for _, g := range all.Groups {
+				for _, r := range g.Rules {
+					if name, ok := r["record"].(string); ok && !keep[name] && strings.Contains(need[i], name) {
+						keep[name] = true
 						need = append(need, fmt.Sprint(r["expr"]))
 					}
 				}
 			}
-			g.Rules = slices.DeleteFunc(slices.Clone(indexed(g.Rules, keep)), func(r map[string]any) bool {
-				return r["alert"] != nil && r["alert"] != o.alert
-			})
-			return writeYAML(to, ruleGroups{[]ruleGroup{g}})
 		}
+		var out ruleGroups
+		for _, g := range all.Groups {
+			g.Rules = slices.DeleteFunc(g.Rules, func(r map[string]any) bool { return r["alert"] != o.alert && !keep[r["record"]] })
+			if len(g.Rules) > 0 {
+				out.Groups = append(out.Groups, g)
+			}
+		}
+		return writeYAML(to, out)
 	}
 	return fmt.Errorf("no alert %q in the %s rules", o.alert, o.pack)
-}
-
-// indexed keeps the alerts, and of the recording rules those that are needed.
-func indexed(list []map[string]any, keep map[int]bool) (out []map[string]any) {
-	for n, r := range list {
-		if r["alert"] != nil || keep[n] {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 func writeYAML(to io.Writer, v any) error {

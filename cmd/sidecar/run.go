@@ -99,7 +99,7 @@ func (d *daemon) run(s streams) error {
 	if err != nil {
 		return err
 	}
-	alerts.dumps.Store(&alertDumps{keep: monitor.KeepDump, log: log, taken: map[string]time.Time{}})
+	alerts.dumps.Store(newAlertDumps(monitor, log))
 	reload := func() error { return d.reload(monitor, alerts, log) }
 	options := web.Options{RawLines: rawLines, API: alerts.api(), Log: log}
 	if d.lifecycle {

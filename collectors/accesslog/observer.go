@@ -32,6 +32,7 @@ type Observer struct {
 	pools    map[string]*metric.Number
 
 	refused refusedRing
+	kept    keptRing
 	recent  recentSeconds
 	lag     lagMeter
 	ear     *Listener // nil where nobody listens
@@ -120,7 +121,11 @@ func (o *Observer) available() {
 // nothing is ever open.
 func (o *Observer) Observe(line []byte) (open bool) {
 	r := &o.rec
-	switch refusal := o.m.Parse(line, r); refusal {
+	refusal := o.m.Parse(line, r)
+	if o.kept.leave > 0 {
+		o.kept.add(refusal, o.m.pattern, line)
+	}
+	switch refusal {
 	case Accepted:
 	case Directive:
 		o.available() // the fields may have changed
@@ -285,14 +290,19 @@ func traceID(h []byte) []byte {
 
 var connName = [3]string{"aborted", "keep-alive", "close"}
 
-func (o *Observer) connection(c byte) {
-	i := 2
+// connOf is the place of what %X logs in connName.
+func connOf(c byte) int {
 	switch c {
 	case 'X':
-		i = 0
+		return 0
 	case '+':
-		i = 1
+		return 1
 	}
+	return 2
+}
+
+func (o *Observer) connection(c byte) {
+	i := connOf(c)
 	if o.conn[i] == nil {
 		o.conn[i] = o.set.Counter(ConnectionStatus, connName[i])
 	}

@@ -2,6 +2,9 @@ package applog
 
 import (
 	"bytes"
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -96,6 +99,33 @@ func (o *Observer) Recent() Recent {
 	}
 	for i := max(0, r.nraw-ringSize); i < r.nraw; i++ {
 		out.Raw = append(out.Raw, show(r.raws[i%ringSize]))
+	}
+	return out
+}
+
+// A PatternCount is how often records of one kind came.
+type PatternCount struct {
+	Level, Logger, Pattern string
+	Records                uint64
+	// New says that the kind was seen for the first time since the log is read.
+	New bool
+}
+
+// Frequent are the n most frequent kinds of records since the log is read. The
+// caller holds the Set's lock.
+func (o *Observer) Frequent(n int) []PatternCount {
+	all := make([]*kin, 0, len(o.kins))
+	for _, k := range append(slices.Collect(maps.Values(o.kins)), &o.spill) {
+		if k.count > 0 {
+			all = append(all, k)
+		}
+	}
+	slices.SortFunc(all, func(a, b *kin) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.pattern, b.pattern))
+	})
+	out := make([]PatternCount, 0, min(n, len(all)))
+	for _, k := range all[:min(n, len(all))] {
+		out = append(out, PatternCount{k.level.String(), k.logger, show([]byte(k.pattern)), k.count, k.fresh})
 	}
 	return out
 }

@@ -110,11 +110,13 @@ func (o *Observer) takeText(line []byte) {
 // hearEvent takes an event that a trace has told, or a thread's death.
 func (o *Observer) hearEvent(ev *eventState, line []byte) {
 	e, r := o.ear, &o.rec
-	if r.heard != unheard || !e.Wanted(None, ev.name) {
+	// An event that the head tells is looked at with the head, where the answer is
+	// known already: in a storm it is asked for each record.
+	if r.heard != unheard || r.kind == full && !e.past || !e.Wanted(None, ev.name) {
 		return
 	}
 	switch {
-	case r.kind == full && e.past:
+	case r.kind == full:
 		if r.k.gate == nil {
 			r.k.gate = e.Gate(r.k.level, r.k.pattern)
 		}

@@ -20,6 +20,7 @@ type decoder struct {
 	hops      int
 	lastCause Cause
 	jdk       string // the last version that was printed
+	releasing bool   // what comes out now is of the line before
 	now       Stamp
 	open
 }

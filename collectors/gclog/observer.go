@@ -31,6 +31,7 @@ type Observer struct {
 
 	acc account
 
+	kept keeper
 	ear  *Listener // nil where nobody listens
 	line []byte    // that is being read, where somebody does
 }
@@ -85,15 +86,26 @@ func (o *Observer) Observe(line []byte) bool {
 	}
 	if o.ear != nil {
 		o.line = line
-		o.dec.line(line)
+		o.read(line)
 		if o.ear.Match != nil {
 			o.hearLine(line)
 		}
 		o.line = nil
 		return o.dec.waiting()
 	}
-	o.dec.line(line)
+	o.read(line)
 	return o.dec.waiting()
+}
+
+// read decodes a line, and keeps it for the page while there is leave to.
+func (o *Observer) read(line []byte) {
+	if o.kept.leave > 0 {
+		o.keep(line)
+	} else {
+		o.kept.whole = line
+		o.dec.line(line)
+	}
+	o.kept.whole = nil // the line is not ours any more
 }
 
 // Idle closes what waits only for the next line. A record of JDK 8 stays open:
@@ -163,9 +175,13 @@ func (o *Observer) take(e *Event) {
 	case UnrecognisedEvent:
 		if !o.cfg.Mixed {
 			o.unrecognised.Inc()
+			o.kept.refuse()
 		}
 	case RestartEvent:
 		o.acc = account{}
+	}
+	if o.kept.at != nil {
+		o.kept.made(o.dec, e)
 	}
 	if o.ear != nil {
 		o.hear(e)

@@ -219,6 +219,8 @@ func (d *decoder) release(nested bool) {
 	}
 	h := d.Held
 	d.Held = held{}
+	d.releasing = true
+	defer func() { d.releasing = false }()
 	if h.ID > d.LastID {
 		d.LastID = h.ID
 	}

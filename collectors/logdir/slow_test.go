@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/root"
 )
 
 // slowFS is a world with two mounts, /ok and /nfs, of which the second answers
@@ -166,6 +167,7 @@ func TestErrorsAreTold(t *testing.T) {
 	}{
 		{fmt.Errorf("open: %w", os.ErrNotExist), NotThere, false},
 		{fmt.Errorf("open: %w", os.ErrPermission), NoPermission, false},
+		{fmt.Errorf("open: %w", root.ErrNoOpenat2), NoOpenat2, false},
 		{errors.New("input/output error"), ReadFailed, true},
 	} {
 		set := metric.ForTarget("t")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/root"
 )
 
 // The reasons for which a folder, a mount or a process can't be seen.
@@ -15,6 +16,7 @@ const (
 	NotThere     = "not_there"     // the folder does not exist, maybe not yet
 	MountStuck   = "mount_stuck"   // the file system owes an answer
 	PartlyRead   = "partly_read"   // some of the tree could not be read: the size is too small
+	NoOpenat2    = "no_openat2"    // the kernel lacks it, and no other way is allowed
 	ReadFailed   = "read_failed"   // any other error of the file system
 )
 
@@ -130,6 +132,9 @@ func (p *Poller) failed(dir string, err error) error {
 		return nil
 	case errors.Is(err, fs.ErrPermission):
 		p.blindTo(dir, NoPermission, err.Error(), "CAP_DAC_READ_SEARCH")
+		return nil
+	case errors.Is(err, root.ErrNoOpenat2):
+		p.blindTo(dir, NoOpenat2, err.Error(), "Linux 5.6, or targets.without_openat2: walk")
 		return nil
 	}
 	p.blindTo(dir, ReadFailed, err.Error(), "")

@@ -152,7 +152,7 @@ type Poller struct {
 	mu     sync.Mutex // guards what other goroutines ask for
 	blind  []Blind
 	gone   bool
-	served map[int]float64 // access-log lines by port, cumulative; absent when unknown
+	served map[int]answered // by port; absent when unknown
 	died   deaths
 }
 
@@ -181,7 +181,7 @@ func New(set *metric.Set, cfg Config) *Poller {
 	if cfg.StallAfter == 0 {
 		cfg.StallAfter = d.StallAfter
 	}
-	p := &Poller{cfg: cfg, set: set, stall: map[int]*stallState{}, served: map[int]float64{}}
+	p := &Poller{cfg: cfg, set: set, stall: map[int]*stallState{}, served: map[int]answered{}}
 	p.folder = newFolder(cfg.Pools, cfg.Connectors, cfg.MaxPools)
 	p.world.init(&p.cfg)
 	return p
@@ -191,12 +191,21 @@ func New(set *metric.Set, cfg Config) *Poller {
 // process has ended: then all series go away.
 func (p *Poller) Poll(ctx context.Context, now time.Time) error { return p.poll(ctx, now) }
 
+// answered is what the access log tells of a port: its lines so far, and whether
+// each answer is a line at once.
+type answered struct {
+	lines  float64
+	atOnce bool
+}
+
 // Served tells how many access-log lines a port has had since the start of the
-// sidecar. Where nobody calls it, a stall is judged without the access log.
-func (p *Poller) Served(port int, lines float64) {
+// sidecar. atOnce says that the server does not buffer them: then none means that
+// nobody was answered, whereas new ones always mean that somebody was. Where nobody
+// calls it, a stall is judged without the access log.
+func (p *Poller) Served(port int, lines float64, atOnce bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.served[port] = lines
+	p.served[port] = answered{lines, atOnce}
 }
 
 // Died tells how many threads of NIO2 the server's log has said to have died, in

@@ -231,7 +231,7 @@ func TestBufferedLogIsNotDead(t *testing.T) {
 		if len(lines) == 0 || lines[len(lines)-1] != n {
 			lines = append(lines, n)
 		}
-		w.poller.Served(w.Port, float64(n))
+		w.poller.Served(w.Port, float64(n), false)
 		w.now = time.Now().Add(-time.Second)
 		if got := w.verdicts(t, w.Port, 1); len(got) > 0 {
 			t.Fatalf("after %d s: %v", second, got)

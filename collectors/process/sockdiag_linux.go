@@ -22,7 +22,8 @@ type sockDiag struct {
 	info  bool // ask for tcp_info
 	fresh int  // what untouched counts
 
-	listeners int // of the family asked for last
+	listeners int     // of the family asked for last
+	families  []uint8 // in which the last dump found something listening, or both
 }
 
 const (
@@ -65,7 +66,8 @@ func (d *sockDiag) close() {
 
 // untouched counts the established connections of a port of which the server
 // never read a byte: as many are unread as ever came. It asks for more about
-// each socket than dump, and is used only while a connector is suspected.
+// each socket than dump, after which it comes, and is used only while a connector
+// is suspected.
 func (d *sockDiag) untouched(port uint16) (int, error) {
 	if err := d.open(); err != nil {
 		return 0, err
@@ -73,7 +75,7 @@ func (d *sockDiag) untouched(port uint16) (int, error) {
 	d.info, d.fresh = true, 0
 	defer func() { d.info = false }()
 	list := []uint16{port}
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+	for _, family := range d.families {
 		if err := d.dumpFamily(family, 1<<tcpEstablished, list, nil); err != nil {
 			return 0, err
 		}
@@ -117,27 +119,28 @@ func (d *sockDiag) dump(list []uint16, ports map[uint16]*portFigures) error {
 	if err := d.open(); err != nil {
 		return err
 	}
-	families := []uint8{unix.AF_INET, unix.AF_INET6}
-	var in []uint8
-	for _, family := range families {
+	d.families = d.families[:0]
+	for _, family := range bothFamilies {
 		d.listeners = 0
 		if err := d.dumpFamily(family, 1<<tcpListen, list, ports); err != nil {
 			return err
 		}
 		if d.listeners > 0 {
-			in = append(in, family)
+			d.families = append(d.families, family)
 		}
 	}
-	if len(in) == 0 {
-		in = families
+	if len(d.families) == 0 {
+		d.families = append(d.families, bothFamilies...)
 	}
-	for _, family := range in {
+	for _, family := range d.families {
 		if err := d.dumpFamily(family, allStates&^(1<<tcpListen), list, ports); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+var bothFamilies = []uint8{unix.AF_INET, unix.AF_INET6}
 
 // allStates are the states of a TCP socket, as a mask of the kernel's.
 const allStates = 1<<13 - 1

@@ -48,7 +48,8 @@ type stallInput struct {
 	turns     uint64 // how often the pool's threads have had a core
 	knowTurns bool
 	served    float64 // lines of the access log
-	knowLines bool
+	hasLines  bool
+	knowLines bool // and each answer is a line at once
 
 	pollers, acceptors int
 	helpers            helperView
@@ -68,6 +69,7 @@ type stallState struct {
 	queue, unread       since
 	died                time.Time // when threads of NIO2 died last
 	lost                bool      // and what they had in hand may be nobody's
+	served              float64   // of the last sample
 	pollers, acceptors  int       // most ever seen
 	noPoller, noAccepor time.Time
 }
@@ -103,6 +105,15 @@ func (s *stallState) forget(in *stallInput) {
 // suspicious says whether progress needs to be measured in this sample.
 func (in *stallInput) suspicious() bool {
 	return in.knowPool && in.listening && !in.atLimit && in.spare() && (in.full || in.waiting > 0)
+}
+
+// answers says whether the access log has grown since the last sample. That is
+// progress enough: a server at its limit looks suspicious each second, and what
+// would measure its threads' progress costs it a little too.
+func (s *stallState) answers(in *stallInput) bool {
+	grown := in.hasLines && in.served > s.served
+	s.served = in.served
+	return grown
 }
 
 // spare says that a thread is idle or could be made: the connections that may be
@@ -167,7 +178,7 @@ func (s *since) held(in *stallInput, suspect bool, after time.Duration) bool {
 		return false
 	}
 	progress := s.at.IsZero() ||
-		(in.knowLines && in.served > s.served) ||
+		(in.hasLines && in.served > s.served) ||
 		(in.knowTurns && (in.turns < s.turns || in.turns-s.turns > uint64(in.threads/4+1)))
 	if progress || (!in.knowLines && !in.knowTurns) {
 		*s = since{at: in.now, turns: in.turns, served: in.served}

@@ -32,6 +32,10 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 		open := f.states[tcpEstablished] + f.states[tcpCloseWait]
 		in.atLimit = c.MaxConnections > 0 && open-int(f.queue) >= c.MaxConnections
 		pool := p.poolOf(c, s, &in)
+		p.mu.Lock()
+		told, ok := p.served[c.Port]
+		p.mu.Unlock()
+		in.served, in.hasLines, in.knowLines = told.lines, ok, told.atOnce
 		st := p.stall[c.Port]
 		if st == nil {
 			st = &stallState{}
@@ -39,7 +43,7 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 		}
 		in.died = died && strings.HasSuffix(strings.ToLower(c.Protocol), "nio2")
 		st.forget(&in)
-		if in.suspicious() && pool >= 0 {
+		if in.suspicious() && pool >= 0 && !st.answers(&in) {
 			in.turns, in.knowTurns = p.world.threads.turns(&p.world.task, pool)
 			if f.limited && in.waiting > 0 { // we are in its network namespace
 				n, err := p.world.diag.untouched(uint16(c.Port))
@@ -48,9 +52,6 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 				}
 			}
 		}
-		p.mu.Lock()
-		in.served, in.knowLines = p.served[c.Port]
-		p.mu.Unlock()
 		p.helpers(c, &in)
 		st.judge(&in, p.cfg.StallAfter, func(reason string, stalled bool) {
 			out = append(out, stallSample{c.Port, reason, stalled})

@@ -236,7 +236,14 @@ func TestStalls(t *testing.T) {
 		}, ""},
 		{"maxConnections reached", func(i int, in *stallInput) { in.full, in.atLimit, in.waiting = true, true, 5 }, ""},
 		{"queue full but threads work", func(i int, in *stallInput) { in.full, in.busy, in.turns = true, 3, uint64(i)*100 }, ""},
-		{"queue full but lines come", func(i int, in *stallInput) { in.full, in.knowLines, in.served = true, true, float64(i) }, ""},
+		{"queue full but lines come", func(i int, in *stallInput) {
+			in.full, in.hasLines, in.knowLines, in.served = true, true, true, float64(i)
+		}, ""},
+		{"queue full but buffered lines come in lumps", func(i int, in *stallInput) { in.full, in.hasLines, in.served = true, true, float64(i/5) }, ""},
+		{"queue full, no buffered line comes, and no turns can be read", func(i int, in *stallInput) {
+			in.full, in.hasLines, in.served, in.knowTurns = true, true, 7, false
+		}, ""},
+		{"wedged with a buffered log", func(i int, in *stallInput) { in.full, in.hasLines, in.served = true, true, 7 }, stallQueue},
 		{"nobody reads one request", func(i int, in *stallInput) { in.waiting, in.untouched = 1, 1 }, stallUnread},
 		{"a thread sleeps before it reads a body", func(i int, in *stallInput) { in.waiting, in.untouched = 1, 0 }, ""},
 		{"more unread requests than threads on kept connections", func(i int, in *stallInput) { in.waiting = 11 }, stallUnread},

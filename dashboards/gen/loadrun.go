@@ -173,5 +173,7 @@ var loadRun = board{
 				queries: []query{{expr: `max by (alertname) (ALERTS{alertstate="pending",severity!="none",instance="$instance",target=~"$target|"} or 2 * ` + alerts + `)`, legend: "{{alertname}}"}},
 			},
 		}},
+		// The words behind what the rows above count, without leaving the board.
+		{title: "Logs", panels: []panel{lokiByEvent.size(8, 12), lokiTexts.size(16, 12)}},
 	},
 }

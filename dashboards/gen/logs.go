@@ -141,16 +141,7 @@ var logs = board{
 			},
 		}},
 		{title: "Logs", panels: []panel{
-			{
-				title: "Which lines went to Loki, by event?", kind: bars, loki: true, unit: "none", w: 12, h: 8,
-				what: "Lines in Loki by the event that they tell, in each interval. Of a storm only some lines a second are sent, and one that tells how many more there were: the true counts are in \"Which signs of trouble?\".",
-				next: "Choose the event at the top, and read its lines below.",
-				none: "no lines: loki.url is not set, nothing was worth sending, or ship_errors_total grows",
-				queries: []query{
-					{expr: `sum by (event) (count_over_time({,event!=""}[$__interval]))`, legend: "{{event}}"},
-					{expr: `sum(count_over_time({,event=""}[$__interval]))`, legend: "no event"},
-				},
-			},
+			lokiByEvent,
 			{
 				title: "Which lines went to Loki, by level?", kind: bars, loki: true, unit: "none", w: 12, h: 8,
 				what: "Lines in Loki by level and by the log they are from (applog, accesslog, gclog), in each interval.",
@@ -160,13 +151,35 @@ var logs = board{
 					{expr: `sum by (source, level) (count_over_time({}[$__interval]))`, legend: "{{source}} {{level}}"},
 				},
 			},
-			{
-				title: "What do they say?", kind: texts, loki: true, w: 24, h: 14,
-				what:    "The newest 500 lines of the chosen hosts, levels and events in this span of time. Details of a line show its thread, logger, file and trace id.",
-				next:    "Narrow the time to where the trouble begins: the first line tells more than the last. If two hosts have a server of this name, choose the host.",
-				none:    "no lines of this choice in this span of time",
-				queries: []query{{expr: `{,level=~"$level",event=~"$event"}`}},
-			},
+			lokiTexts,
 		}},
 	},
+}
+
+// lokiByEvent and lokiTexts are what was sent to Loki of the server, by event and as
+// it stands there.
+var lokiByEvent = panel{
+	title: "Which lines went to Loki, by event?", kind: bars, loki: true, unit: "none", w: 12, h: 8,
+	what: "Lines in Loki by the event that they tell, in each interval. Of a storm only some lines a second are sent, and one that tells how many more there were: the true counts are in \"Which signs of trouble?\".",
+	next: "Choose the event at the top, and read its lines below.",
+	none: "no lines: loki.url is not set, nothing was worth sending, or ship_errors_total grows",
+	queries: []query{
+		{expr: `sum by (event) (count_over_time({,event!=""}[$__interval]))`, legend: "{{event}}"},
+		{expr: `sum(count_over_time({,event=""}[$__interval]))`, legend: "no event"},
+	},
+}
+
+var lokiTexts = panel{
+	title: "What do they say?", kind: texts, loki: true, w: 24, h: 14,
+	what:    "The newest 500 lines of the chosen hosts, levels and events in this span of time. Details of a line show its thread, logger, file and trace id.",
+	next:    "Narrow the time to where the trouble begins: the first line tells more than the last. If two hosts have a server of this name, choose the host.",
+	none:    "no lines of this choice in this span of time",
+	queries: []query{{expr: `{,level=~"$level",event=~"$event"}`}},
+}
+
+// size is the panel on another board: smaller or larger there, and with a way to
+// the board that it is from.
+func (p panel) size(w, h uint32) panel {
+	p.w, p.h, p.more = w, h, "logs"
+	return p
 }

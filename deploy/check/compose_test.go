@@ -1,11 +1,13 @@
 package check
 
 import (
-	"bufio"
 	"context"
 	"encoding/xml"
+	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -167,33 +169,43 @@ func TestComposeTomcat(t *testing.T) {
 	}
 }
 
-// The Dockerfile is read for what was asked of it; no builder is at hand here.
-func TestDockerfile(t *testing.T) {
-	f, err := os.Open(filepath.Join(root, "deploy/container/Dockerfile"))
+// The sidecar's settings are those that its own check takes, and it ships to the
+// Loki of the compose file. It is started in the server's network, so that this
+// is where the name has to be known.
+func TestComposeSidecarShips(t *testing.T) {
+	p := compose(t)
+	data, err := os.ReadFile(filepath.Join(root, "deploy/compose/sidecar.yml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	last := map[string]string{}
-	known := strings.Fields("FROM ARG WORKDIR COPY RUN LABEL USER VOLUME EXPOSE HEALTHCHECK ENTRYPOINT CMD")
-	for s := bufio.NewScanner(f); s.Scan(); {
-		word, rest, _ := strings.Cut(s.Text(), " ")
-		if word == "" || word == "#" || strings.HasPrefix(s.Text(), " ") {
-			continue
-		}
-		if !slices.Contains(known, word) {
-			t.Errorf("what is %q?", s.Text())
-		}
-		last[word] = rest
+	var settings struct {
+		Loki struct{ URL string }
 	}
-	for word, want := range map[string]string{
-		"FROM": "scratch", "USER": "65532:65532", "ENTRYPOINT": `["/sidecar"]`, "CMD": `["run", "--storage.path=/state"]`,
-	} {
-		if last[word] != want {
-			t.Errorf("%s %s, want %s", word, last[word], want)
-		}
+	if err := yaml.Unmarshal(data, &settings); err != nil {
+		t.Fatal(err)
 	}
-	if !strings.HasSuffix(last["HEALTHCHECK"], `CMD ["/sidecar", "healthcheck"]`) {
-		t.Error("the health check is not the binary's own: ", last["HEALTHCHECK"])
+	u, err := url.Parse(settings.Loki.URL)
+	if err != nil || u.Path != "/loki/api/v1/push" {
+		t.Fatalf("loki.url is %q: %v", settings.Loki.URL, err)
+	}
+	service, ok := p.Services[u.Hostname()]
+	if !ok || !slices.ContainsFunc(service.Ports, func(port types.ServicePortConfig) bool { return fmt.Sprint(port.Target) == u.Port() }) {
+		t.Fatalf("%s is no service with that port", u.Host)
+	}
+	server := p.Services["tomcat"]
+	if p.Services["sidecar"].NetworkMode != "service:tomcat" {
+		t.Fatal("the sidecar is not in the server's network")
+	}
+	shared := false
+	for name := range server.Networks {
+		_, in := service.Networks[name]
+		shared = shared || in
+	}
+	if !shared {
+		t.Errorf("%s is in no network of the server", u.Hostname())
+	}
+	out, err := exec.Command("go", "run", "-C", root, "./cmd/sidecar", "check", "--config.file=deploy/compose/sidecar.yml").CombinedOutput()
+	if err != nil {
+		t.Errorf("sidecar check: %v\n%s", err, out)
 	}
 }

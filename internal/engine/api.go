@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -71,8 +69,10 @@ func (e apiError) status() int {
 		return http.StatusBadRequest
 	case "execution":
 		return http.StatusUnprocessableEntity
-	case "timeout", "canceled":
+	case "timeout":
 		return http.StatusServiceUnavailable
+	case "canceled":
+		return 499 // nobody reads it; Prometheus' word for a client that went away
 	}
 	return http.StatusInternalServerError
 }
@@ -114,7 +114,15 @@ func answer(w http.ResponseWriter, data any, notes annotations.Annotations, err 
 		out.Status, out.Data, out.ErrorType, out.Error = "error", nil, known.kind, err.Error()
 		status = known.status()
 	}
+	ready, _ := out.Data.(encoded)
+	if ready != nil {
+		out.Data = nil // is put in below
+	}
 	body, err := json.Marshal(out)
+	if ready != nil && err == nil {
+		const before = `{"status":"success"`
+		body = slices.Concat([]byte(before), []byte(`,"data":`), ready, body[len(before):])
+	}
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{"status":"error","errorType":"internal","error":"BUG: the answer has no JSON form"}`)
 	}
@@ -123,145 +131,125 @@ func answer(w http.ResponseWriter, data any, notes annotations.Annotations, err 
 	w.Write(body)
 }
 
-// timeOf reads a time as Prometheus' API writes it: Unix seconds or RFC 3339.
-func timeOf(r *http.Request, name string, otherwise time.Time) (time.Time, error) {
-	text := r.FormValue(name)
-	if text == "" {
-		return otherwise, nil
-	}
-	if t, err := strconv.ParseFloat(text, 64); err == nil {
-		if math.IsNaN(t) || math.Abs(t) > math.MaxInt64/1e9 {
-			return time.Time{}, bad("invalid parameter %q: %s is out of bounds", name, text)
-		}
-		s, ns := math.Modf(t)
-		return time.Unix(int64(s), int64(math.Round(ns*1000)/1000*1e9)).UTC(), nil
-	}
-	t, err := time.Parse(time.RFC3339Nano, text)
+// run executes a query and gives its answer the form that clients know.
+func (e *Engine) run(r *http.Request, make func(context.Context, promql.QueryOpts) (promql.Query, error)) (any, annotations.Annotations, error) {
+	limit, err := limitOf(r)
 	if err != nil {
-		return time.Time{}, bad("invalid parameter %q: cannot parse %q to a valid timestamp", name, text)
+		return nil, nil, err
 	}
-	return t, nil
-}
-
-func durationOf(text string) (time.Duration, error) {
-	if d, err := strconv.ParseFloat(text, 64); err == nil {
-		if math.IsNaN(d) || math.Abs(d) > math.MaxInt64/1e9 {
-			return 0, fmt.Errorf("cannot parse %q to a valid duration", text)
-		}
-		return time.Duration(d * float64(time.Second)), nil
-	}
-	d, err := model.ParseDuration(text)
-	if err != nil {
-		return 0, fmt.Errorf("cannot parse %q to a valid duration", text)
-	}
-	return time.Duration(d), nil
-}
-
-func limitOf(r *http.Request) (int, error) {
-	text := r.FormValue("limit")
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		return 0, bad("invalid parameter \"limit\": %q", text)
-	}
-	return n, nil
-}
-
-func cut[T any](all []T, limit int) []T {
-	if limit > 0 && len(all) > limit {
-		return all[:limit]
-	}
-	return all
-}
-
-// result is the data of a query's answer; PromQL's values know their JSON form.
-type result struct {
-	Type   parser.ValueType `json:"resultType"`
-	Result parser.Value     `json:"result"`
-}
-
-func (e *Engine) run(r *http.Request, q promql.Query) (any, annotations.Annotations, error) {
-	ctx := r.Context()
+	patience := queryTimeout
 	if text := r.FormValue("timeout"); text != "" {
 		d, err := durationOf(text)
 		if err != nil {
-			return nil, nil, bad("invalid parameter \"timeout\": %w", err)
+			return nil, nil, parameter("timeout", err)
 		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d)
-		defer cancel()
+		patience = min(patience, d)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	var lookback time.Duration
+	if text := r.FormValue("lookback_delta"); text != "" {
+		if lookback, err = durationOf(text); err != nil {
+			return nil, nil, bad("error parsing lookback delta duration: %w", err)
+		}
+	}
+	q, err := make(ctx, promql.NewPrometheusQueryOpts(false, lookback))
+	if err != nil {
+		return nil, nil, parameter("query", err)
+	}
+	// The value is of the query and may be used again when it is closed, so the
+	// JSON is made before.
+	defer q.Close()
+	// The sidecar is a guest: ten boards opened at once take a little longer, and
+	// not ten times the memory.
+	select {
+	case e.turns <- struct{}{}:
+		defer func() { <-e.turns }()
+	case <-ctx.Done():
+		if r.Context().Err() != nil {
+			return nil, nil, queryError(promql.ErrQueryCanceled("query queue"))
+		}
+		return nil, nil, queryError(promql.ErrQueryTimeout("query queue"))
 	}
 	res := q.Exec(ctx)
 	if res.Err != nil {
-		return nil, res.Warnings, queryError(res.Err)
+		return nil, nil, queryError(res.Err)
 	}
-	// The value is of the query and may be used again when it is closed, so the
-	// JSON is made here.
-	text, err := json.Marshal(result{res.Value.Type(), res.Value})
-	q.Close()
+	// Without a series the value may be nil, which JSON would call null: Grafana and
+	// promtool want an empty list.
+	notes := res.Warnings
+	switch v := res.Value.(type) {
+	case promql.Matrix:
+		if v == nil {
+			v = promql.Matrix{}
+		}
+		res.Value, notes = cutValue(v, limit, notes)
+	case promql.Vector:
+		if v == nil {
+			v = promql.Vector{}
+		}
+		res.Value, notes = cutValue(v, limit, notes)
+	}
+	text, err := encodeValue(res.Value)
 	if err != nil {
 		return nil, nil, apiError{"internal", err}
 	}
-	return json.RawMessage(text), res.Warnings, nil
+	return text, notes, nil
+}
+
+func cutValue[V interface {
+	~[]T
+	parser.Value
+}, T any](v V, limit int, notes annotations.Annotations) (parser.Value, annotations.Annotations) {
+	kept, notes := cut([]T(v), limit, notes)
+	return V(kept), notes
 }
 
 func (e *Engine) apiQuery(r *http.Request) (any, annotations.Annotations, error) {
-	at, err := timeOf(r, "time", e.Now())
+	at, err := optionalTime(r, "time", e.Now())
 	if err != nil {
 		return nil, nil, err
 	}
-	q, err := e.queries.NewInstantQuery(r.Context(), e.store, options(r), r.FormValue("query"), at)
-	if err != nil {
-		return nil, nil, bad("invalid parameter \"query\": %w", err)
-	}
-	return e.run(r, q)
-}
-
-func options(r *http.Request) promql.QueryOpts {
-	if d, err := durationOf(r.FormValue("lookback_delta")); err == nil && d > 0 {
-		return promql.NewPrometheusQueryOpts(false, d)
-	}
-	return nil
+	return e.run(r, func(ctx context.Context, o promql.QueryOpts) (promql.Query, error) {
+		return e.queries.NewInstantQuery(ctx, e.store, o, r.FormValue("query"), at)
+	})
 }
 
 func (e *Engine) apiRange(r *http.Request) (any, annotations.Annotations, error) {
-	if r.FormValue("start") == "" || r.FormValue("end") == "" {
-		return nil, nil, bad("invalid parameter: start and end are needed")
-	}
-	start, err := timeOf(r, "start", time.Time{})
+	start, err := timeOf(r.FormValue("start"))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, parameter("start", err)
 	}
-	end, err := timeOf(r, "end", time.Time{})
+	end, err := timeOf(r.FormValue("end"))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, parameter("end", err)
 	}
 	if end.Before(start) {
-		return nil, nil, bad("invalid parameter \"end\": end timestamp must not be before start time")
+		return nil, nil, parameter("end", errors.New("end timestamp must not be before start time"))
 	}
 	step, err := durationOf(r.FormValue("step"))
 	if err != nil {
-		return nil, nil, bad("invalid parameter \"step\": %w", err)
+		return nil, nil, parameter("step", err)
 	}
 	if step <= 0 {
-		return nil, nil, bad("invalid parameter \"step\": zero or negative query resolution step widths are not accepted. Try a positive integer")
+		return nil, nil, parameter("step", errors.New("zero or negative query resolution step widths are not accepted. Try a positive integer"))
+	}
+	// PromQL counts in milliseconds and divides by the step.
+	if step < time.Millisecond {
+		return nil, nil, parameter("step", errors.New("less than a millisecond"))
 	}
 	if end.Sub(start)/step > maxPoints {
 		return nil, nil, bad("exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)")
 	}
-	q, err := e.queries.NewRangeQuery(r.Context(), e.store, options(r), r.FormValue("query"), start, end, step)
-	if err != nil {
-		return nil, nil, bad("invalid parameter \"query\": %w", err)
-	}
-	return e.run(r, q)
+	return e.run(r, func(ctx context.Context, o promql.QueryOpts) (promql.Query, error) {
+		return e.queries.NewRangeQuery(ctx, e.store, o, r.FormValue("query"), start, end, step)
+	})
 }
 
 func (e *Engine) apiFormat(r *http.Request) (any, annotations.Annotations, error) {
 	expr, err := parser.ParseExpr(r.FormValue("query"))
 	if err != nil {
-		return nil, nil, bad("invalid parameter \"query\": %w", err)
+		return nil, nil, parameter("query", err)
 	}
 	return expr.Pretty(0), nil, nil
 }
@@ -271,29 +259,36 @@ type choice struct {
 	from, to time.Time
 	sets     [][]*labels.Matcher
 	limit    int
+	matchers bool // the error is in these; of series, Prometheus names the parameter
 }
 
 func (e *Engine) choice(r *http.Request) (c choice, err error) {
-	if c.from, err = timeOf(r, "start", time.UnixMilli(0)); err != nil {
-		return c, err
-	}
-	if c.to, err = timeOf(r, "end", e.Now().Add(time.Hour)); err != nil {
-		return c, err
-	}
-	if c.to.Before(c.from) {
-		return c, bad("invalid parameter \"end\": end timestamp must not be before start timestamp")
-	}
 	if c.limit, err = limitOf(r); err != nil {
 		return c, err
 	}
-	for _, text := range r.Form["match[]"] {
-		set, err := parser.ParseMetricSelector(text)
-		if err != nil {
-			return c, bad("invalid parameter \"match[]\": %w", err)
-		}
-		c.sets = append(c.sets, set)
+	if c.from, err = optionalTime(r, "start", minTime); err != nil {
+		return c, err
 	}
-	return c, nil
+	if c.to, err = optionalTime(r, "end", maxTime); err != nil {
+		return c, err
+	}
+	c.matchers = true
+	c.sets, err = matcherSets(r)
+	return c, err
+}
+
+// matcherSets are what match[] says.
+func matcherSets(r *http.Request) ([][]*labels.Matcher, error) {
+	sets, err := parser.ParseMetricSelectors(r.Form["match[]"])
+	if err != nil {
+		return nil, apiError{"bad_data", err}
+	}
+	for _, set := range sets {
+		if !slices.ContainsFunc(set, func(m *labels.Matcher) bool { return m != nil && !m.Matches("") }) {
+			return nil, bad("match[] must contain at least one non-empty matcher")
+		}
+	}
+	return sets, nil
 }
 
 // each calls do with a querier and each set of matchers, or once without any.
@@ -316,12 +311,18 @@ func (e *Engine) each(c choice, do func(storage.Querier, []*labels.Matcher) erro
 }
 
 func (e *Engine) apiSeries(r *http.Request) (any, annotations.Annotations, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, nil, bad("error parsing form values: %w", err)
+	}
+	if len(r.Form["match[]"]) == 0 {
+		return nil, nil, bad("no match[] parameter provided")
+	}
 	c, err := e.choice(r)
 	if err != nil {
+		if c.matchers {
+			err = parameter("match[]", err)
+		}
 		return nil, nil, err
-	}
-	if len(c.sets) == 0 {
-		return nil, nil, bad("no match[] parameter provided")
 	}
 	found := map[string]labels.Labels{}
 	hints := &storage.SelectHints{Start: c.from.UnixMilli(), End: c.to.UnixMilli(), Func: "series"}
@@ -341,7 +342,8 @@ func (e *Engine) apiSeries(r *http.Request) (any, annotations.Annotations, error
 		out = append(out, l)
 	}
 	slices.SortFunc(out, labels.Compare)
-	return cut(out, c.limit), nil, nil
+	out, notes := cut(out, c.limit, nil)
+	return out, notes, nil
 }
 
 func (e *Engine) apiLabels(r *http.Request) (any, annotations.Annotations, error) {
@@ -378,5 +380,6 @@ func (e *Engine) names(r *http.Request, read func(storage.Querier, []*labels.Mat
 		return nil, nil, err
 	}
 	slices.Sort(out)
-	return cut(slices.Compact(out), c.limit), nil, nil
+	out, notes := cut(slices.Compact(out), c.limit, nil)
+	return out, notes, nil
 }

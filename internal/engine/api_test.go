@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -47,6 +48,40 @@ func TestAPI(t *testing.T) {
 		h.ServeHTTP(r, httptest.NewRequest("POST", "/api/v1/"+path, nil))
 		if r.Code != 404 && r.Code != 405 {
 			t.Errorf("POST %s: %d", path, r.Code)
+		}
+	}
+}
+
+// More queries than may be evaluated at once wait, as long as they have patience.
+// Rules don't.
+func TestQueriesTakeTurns(t *testing.T) {
+	w := newWorld(t, t.TempDir(), nil)
+	w.set.Gauge(testGauge).Set(700)
+	w.ticks(5)
+	ask := func(ctx context.Context, more string) *httptest.ResponseRecorder {
+		r := httptest.NewRecorder()
+		w.e.Handler().ServeHTTP(r, httptest.NewRequestWithContext(ctx, "GET", "/api/v1/query?query=up"+more, nil))
+		return r
+	}
+	for range maxQueries {
+		w.e.turns <- struct{}{}
+	}
+	w.ticks(7)
+	if s := w.state("High"); s != "firing" {
+		t.Errorf("behind queries High is %q", s)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := ask(gone, ""); r.Code != 499 || !strings.Contains(r.Body.String(), `"errorType":"canceled"`) {
+		t.Errorf("a client that went away: %d %s", r.Code, r.Body)
+	}
+	if r := ask(t.Context(), "&timeout=1ms"); r.Code != 503 || !strings.Contains(r.Body.String(), `"errorType":"timeout"`) {
+		t.Errorf("no patience: %d %s", r.Code, r.Body)
+	}
+	<-w.e.turns
+	for range 2 { // the turn is given back
+		if r := ask(t.Context(), ""); r.Code != 200 {
+			t.Errorf("a free turn: %d %s", r.Code, r.Body)
 		}
 	}
 }

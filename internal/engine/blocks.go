@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -60,7 +62,14 @@ func (s *store) maintain(now time.Time) {
 		}
 		return
 	}
-	if head.NumSeries() == 0 || head.MaxTime()-head.MinTime() <= blockRange.Milliseconds()*3/2 {
+	if head.NumSeries() == 0 {
+		return
+	}
+	over, crowded := s.crowded(now)
+	// A WAL that takes half of the room is let go of before a block's time is over.
+	span := time.Duration(head.MaxTime()-head.MinTime()) * time.Millisecond
+	cut := span > blockRange*3/2 || crowded && span > shortest
+	if !cut && !over {
 		return
 	}
 	select {
@@ -72,21 +81,46 @@ func (s *store) maintain(now time.Time) {
 	// Writing waits for the disk, and the next tick may not.
 	go func() {
 		defer func() { <-s.work; s.busy.Done() }()
-		if err := s.writeBlock(head); err != nil {
+		if !cut {
+			s.bound(now, 0)
+			return
+		}
+		// Room is made first: a block is smaller than the WAL it is made of.
+		s.bound(now, folderSize(filepath.Join(s.dir, "wal")))
+		// The compactor's buffers are twice what all the rest of the engine takes.
+		// Were they to come on top of a tick's garbage, and the collector to take
+		// them for what is always needed, the sidecar would be that much larger for
+		// good: so garbage goes before, and they go at once after.
+		runtime.GC()
+		defer debug.FreeOSMemory()
+		if err := s.writeBlock(head, crowded); err != nil {
 			s.mu.Lock()
 			s.bad = err
 			s.mu.Unlock()
 		}
-		s.bound(now)
+		s.bound(now, 0)
 	}()
 }
 
+// crowded looks every ten seconds whether there is more on disk than may be, and
+// whether it is the WAL, which removing blocks does not make smaller.
+func (s *store) crowded(now time.Time) (over, wal bool) {
+	if d := now.Sub(s.looked); d >= 0 && d < lookEvery {
+		return false, false
+	}
+	s.looked = now
+	return s.bytes() > s.size, folderSize(filepath.Join(s.dir, "wal")) > s.size/2
+}
+
 // writeBlock writes the oldest block's worth of the head to disk and lets it go
-// from memory and WAL.
-func (s *store) writeBlock(head *tsdb.Head) error {
+// from memory and WAL; where room is scarce, all but the newest.
+func (s *store) writeBlock(head *tsdb.Head, scarce bool) error {
 	width := blockRange.Milliseconds()
 	mint := head.MinTime()
 	maxt := mint - mint%width + width
+	if scarce {
+		maxt = min(maxt, head.MaxTime()-shortest.Milliseconds()/2)
+	}
 	part := tsdb.NewRangeHeadWithIsolationDisabled(head, mint, maxt-1)
 	head.WaitForAppendersOverlapping(part.MaxTime())
 	compactor, err := tsdb.NewLeveledCompactor(context.Background(), nil, quiet(s.log), []int64{width}, nil, nil)
@@ -109,10 +143,11 @@ func (s *store) writeBlock(head *tsdb.Head) error {
 	return head.Truncate(maxt)
 }
 
-// bound removes the oldest blocks past the retention and the size.
-func (s *store) bound(now time.Time) {
+// bound removes the oldest blocks past the retention and the size, so many bytes
+// of which are to be free.
+func (s *store) bound(now time.Time, free int64) {
 	s.mu.Lock()
-	size := folderSize(filepath.Join(s.dir, "wal"))
+	size := free + folderSize(filepath.Join(s.dir, "wal"))
 	for _, b := range s.blocks {
 		size += b.Size()
 	}
@@ -172,53 +207,49 @@ func (s *store) bytes() (n int64) {
 func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var parts []storage.Querier
-	fail := func(err error) (storage.Querier, error) {
-		for _, q := range parts {
-			q.Close()
-		}
-		return nil, err
-	}
+	q := &querier{mint: mint, maxt: maxt}
 	for _, b := range s.blocks {
 		if !b.OverlapsClosedInterval(mint, maxt) {
 			continue
 		}
-		q, err := tsdb.NewBlockQuerier(b, mint, maxt)
+		from, err := openSource(b)
 		if err != nil {
-			return fail(fmt.Errorf("read block %s: %w", b, err))
+			q.Close()
+			return nil, fmt.Errorf("read block %s: %w", b, err)
 		}
-		parts = append(parts, q)
+		q.sources = append(q.sources, from)
 	}
 	for _, h := range append(slices.Clone(s.earlier), s.head) {
-		q, err := headQuerier(h, mint, maxt)
+		from, err := headSource(h, mint, maxt)
 		if err != nil {
-			return fail(fmt.Errorf("read the head: %w", err))
+			q.Close()
+			return nil, fmt.Errorf("read the head: %w", err)
 		}
-		if q != nil {
-			parts = append(parts, q)
+		if from != nil {
+			q.sources = append(q.sources, from)
 		}
 	}
-	return storage.NewMergeQuerier(parts, nil, storage.ChainedSeriesMerge), nil
+	return q, nil
 }
 
-// headQuerier reads a head, or of a head that is being cut what will be left.
-func headQuerier(h *tsdb.Head, mint, maxt int64) (storage.Querier, error) {
+// headSource reads a head, or of a head that is being cut what will be left.
+func headSource(h *tsdb.Head, mint, maxt int64) (*source, error) {
 	if maxt < h.MinTime() {
 		return nil, nil
 	}
-	q, err := tsdb.NewBlockQuerier(tsdb.NewRangeHead(h, mint, maxt), mint, maxt)
+	from, err := openSource(tsdb.NewRangeHead(h, mint, maxt))
 	if err != nil {
 		return nil, err
 	}
-	closing, again, from := h.IsQuerierCollidingWithTruncation(mint, maxt)
+	closing, again, start := h.IsQuerierCollidingWithTruncation(mint, maxt)
 	if !closing {
-		return q, nil
+		return from, nil
 	}
-	if err := q.Close(); err != nil {
+	if err := from.close(); err != nil {
 		return nil, err
 	}
 	if !again {
 		return nil, nil
 	}
-	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(h, from, maxt), from, maxt)
+	return openSource(tsdb.NewRangeHead(h, start, maxt))
 }

@@ -64,8 +64,15 @@ type Options struct {
 // Prometheus.
 const ResendDelay = time.Minute
 
-// maxSamples bounds what one query may hold in memory: 16 bytes each.
-const maxSamples = 2_000_000
+const (
+	// maxSamples bounds what one query may hold in memory: 16 bytes each.
+	maxSamples = 2_000_000
+	// maxQueries is how many queries of clients are evaluated at once; others
+	// wait. Rules never do.
+	maxQueries = 4
+	// queryTimeout ends a query, and the wait for one.
+	queryTimeout = 10 * time.Second
+)
 
 // Engine is the store, the rules and the queries over it.
 type Engine struct {
@@ -73,6 +80,7 @@ type Engine struct {
 	log     *slog.Logger
 	store   *store
 	queries *promql.Engine
+	turns   chan struct{} // of the clients' queries
 	// Set carries the engine's own figures for the next snapshot.
 	Set *metric.Set
 
@@ -94,11 +102,15 @@ type Engine struct {
 // can't be written is no error: the engine then lives in memory and says so. A
 // rule file that can't be read is.
 func Open(cfg Config, o Options) (*Engine, error) {
-	e := &Engine{options: o, log: o.Log, cfg: cfg, Set: metric.NewSet(), feed: make(chan *metric.Snapshot, 1), series: newSeries(o.Job, o.Instance)}
+	e := &Engine{options: o, log: o.Log, cfg: cfg, Set: metric.NewSet(), feed: make(chan *metric.Snapshot, 1), turns: make(chan struct{}, maxQueries), series: newSeries(o.Job, o.Instance)}
 	e.queries = promql.NewEngine(promql.EngineOpts{
-		Logger: quiet(o.Log), MaxSamples: maxSamples, Timeout: 10 * time.Second,
+		Logger: quiet(o.Log), MaxSamples: maxSamples, Timeout: queryTimeout,
 		EnableAtModifier: true, EnableNegativeOffset: true,
-		NoStepSubqueryIntervalFn: func(int64) int64 { return cfg.Evaluation.Milliseconds() },
+		NoStepSubqueryIntervalFn: func(int64) int64 {
+			e.mu.RLock()
+			defer e.mu.RUnlock()
+			return e.cfg.Evaluation.Milliseconds()
+		},
 	})
 	e.store = openStore(o.Dir, cfg, o.Start, o.Log)
 	e.last = e.store.newest()

@@ -105,6 +105,9 @@ func (e *Engine) Reload(cfg Config) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if cfg.Retention != e.cfg.Retention || cfg.Size != e.cfg.Size {
+		e.log.Warn("engine: retention and size take effect at the next start")
+	}
 	e.cfg, e.groups = cfg, groups
 	return nil
 }

@@ -27,6 +27,11 @@ const (
 	memoryKept = 30 * time.Minute
 	// diskAgain is how often a lost disk is tried.
 	diskAgain = 15 * time.Second
+	// lookEvery is how often the size on disk is looked at.
+	lookEvery = 10 * time.Second
+	// shortest is the span of samples below which no block is made, whatever the
+	// size: the last of them stay in the head.
+	shortest = 2 * time.Minute
 	// headRoom is what must fit on the disk for the engine to use it: replaying
 	// the WAL writes chunks, and a write that fails there ends the process.
 	headRoom = 8 << 20
@@ -52,6 +57,8 @@ type store struct {
 	tried   time.Time
 	bad     error // a commit of a rule failed: the disk is left at the next tick
 	changes int   // how often the head was another
+
+	looked time.Time // when the size was looked at; of maintain alone
 
 	busy sync.WaitGroup // a block being written
 	work chan struct{}  // holds one token: one block at a time

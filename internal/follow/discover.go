@@ -1,10 +1,7 @@
 package follow
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,160 +11,6 @@ import (
 type found struct {
 	path string
 	stat
-}
-
-// begin is the first look: what is there now was there before we were.
-func (f *Follower) begin() error {
-	if f.encErr != nil {
-		return f.encErr
-	}
-	if f.spec.Path == "" && f.spec.Pattern == nil {
-		return errors.New("a stream needs a path, or a folder and a pattern")
-	}
-	f.begun = true
-	var err error
-	if f.restored {
-		f.locate()
-		err = f.discover()
-	} else if f.spec.Path != "" {
-		err = f.beginPath()
-	} else {
-		err = f.beginDir()
-	}
-	// What was there is the backlog; it is not news, and its series wait for it.
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	for _, p := range f.parts {
-		if p.file == nil && f.refuses(p) {
-			continue // not even its size is ours to tell
-		}
-		if p.fresh {
-			// From the checkpoint: if it was truncated, its size now says nothing of
-			// what came behind our place.
-			if ok, e := p.recognise(); e != nil || !ok {
-				continue
-			}
-		}
-		if st, e := statPath(p.path); e == nil && st.id.same(p.id) && st.size > p.seen {
-			f.led.Written += st.size - p.seen
-			p.seen = st.size
-		}
-	}
-	f.backlog = f.led.Written
-	return err
-}
-
-// refuses says whether the file may not be opened.
-func (f *Follower) refuses(p *part) bool {
-	err := f.openPart(p)
-	p.close()
-	why := blindness(err)
-	return why == "permission" || why == "refused"
-}
-
-func (f *Follower) beginPath() error {
-	st, err := statPath(f.spec.Path)
-	if err != nil && !absent(err) {
-		return err
-	}
-	// What lies beside it has had its day, and is kept in mind so that it is not
-	// taken later for a file that came and went between two looks.
-	back := f.spec.From == Start && !f.spec.Since.IsZero()
-	beside, _ := f.siblings(f.besides(f.spec.Path), f.isRotated)
-	for _, s := range beside {
-		switch {
-		case err == nil && s.id.same(st.id):
-		case back && s.mtime >= f.spec.Since.UnixNano() && !f.packed(s.path):
-			f.add(s, old)
-		default:
-			f.finished(s)
-		}
-	}
-	if err != nil {
-		return nil
-	}
-	p := f.add(found{f.spec.Path, st}, live)
-	if f.spec.From == End {
-		return f.toEnd(p, st.size)
-	}
-	return nil
-}
-
-func (f *Follower) beginDir() error {
-	all, err := f.list()
-	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.mtime, b.mtime) })
-	last := -1
-	for i, s := range all {
-		if f.spec.Pattern.MatchString(filepath.Base(s.path)) {
-			last = i
-		}
-	}
-	for i, s := range all {
-		newest := i == last
-		back := f.spec.From == Start && !f.spec.Since.IsZero() && s.mtime >= f.spec.Since.UnixNano()
-		switch {
-		case newest && f.spec.From == End:
-			err = errors.Join(err, f.toEnd(f.add(s, live), s.size))
-		case newest:
-			f.add(s, live)
-		case back:
-			f.add(s, old)
-		default:
-			f.finished(s)
-		}
-	}
-	return err
-}
-
-// finished keeps a file in mind that is not read.
-func (f *Follower) finished(s found) {
-	p := &part{id: s.id, path: s.path, role: old, kept: s.size, read: s.size, seen: s.size, last: s.stat}
-	if s.id.Birth == 0 && s.size > 0 && f.openPart(p) == nil {
-		// Without a birth time its bytes will have to tell that it is the same.
-		if p.attend() == nil {
-			p.sum = checksum(p.tail)
-		}
-		p.close()
-		p.tail = nil
-	}
-	f.remember(p)
-}
-
-// besides is the path with the links of its folder resolved, or as it is.
-func (f *Follower) besides(path string) string {
-	if real, err := resolve(path); err == nil {
-		return filepath.Join(filepath.Dir(real), filepath.Base(path))
-	}
-	return path
-}
-
-// add makes a part of a file that is not known.
-func (f *Follower) add(s found, r role) *part {
-	p := &part{id: s.id, path: s.path, dir: f.resolvedDir(s.path), role: r, quiet: f.now, state: lineState{Enc: f.encoding()}}
-	if s.stat.id == (ident{}) {
-		panic("BUG: part without identity")
-	}
-	f.parts = append(f.parts, p)
-	return p
-}
-
-// toEnd puts a new part's place at size. If that is in the middle of a line,
-// the rest of that line is not one.
-func (f *Follower) toEnd(p *part, size int64) error {
-	p.kept, p.read, p.seen = size, size, size
-	err := f.openPart(p)
-	if err != nil || size == 0 {
-		if absent(err) {
-			err = nil
-		}
-		return err // not readable yet: the place stands, and opening is tried again
-	}
-	if err := p.attend(); err != nil {
-		p.close()
-		return err
-	}
-	p.state.Cut = !p.atLineEnd()
-	return nil
 }
 
 // discover finds out which files make the stream by now.
@@ -185,7 +28,11 @@ func (f *Follower) discover() error {
 	}
 	p := f.livePart()
 	if p != nil && p.id.same(st.id) {
-		p.path = f.spec.Path
+		if p.path != f.spec.Path {
+			f.lock.Lock()
+			p.path = f.spec.Path
+			f.lock.Unlock()
+		}
 		f.fresh = st
 		return nil
 	}
@@ -288,7 +135,7 @@ func (f *Follower) still(p *part, s found) bool {
 	if f.openPart(q) != nil {
 		return true
 	}
-	ok, err := q.recognise()
+	ok, err := q.recognise(held{})
 	return ok || err != nil
 }
 
@@ -375,101 +222,6 @@ func (f *Follower) resolvedDir(path string) string {
 	return filepath.Dir(real)
 }
 
-// copyOf says whether s holds the same bytes as our part, as far as both go: a
-// copy that a backup or copytruncate made, and no part of the stream. The ends
-// and the heads of what both have are compared; a few equal bytes at our place
-// alone would prove nothing (all our logs begin with a date).
-func (f *Follower) copyOf(s found, p *part) bool {
-	if s.size == 0 || p.read == 0 {
-		return false
-	}
-	file, err := f.open(s.path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	if st, err := p.statOpen(); err == nil && st.size >= p.read && p.holdsOurs(p.file) {
-		end := min(s.size, st.size)
-		return sameBytes(file, p.file, max(0, end-window), end) && sameBytes(file, p.file, 0, min(end, window))
-	}
-	// Ours was truncated, or is gone: what we know of it is the bytes before our
-	// place.
-	return p.holdsOurs(file)
-}
-
-// holdsOurs says whether the file has before our place the bytes that we read.
-func (p *part) holdsOurs(file io.ReaderAt) bool {
-	a := make([]byte, min(p.read, window))
-	if _, err := file.ReadAt(a, p.read-int64(len(a))); err != nil {
-		return false
-	}
-	return bytes.Equal(a, p.tail) || p.sum != 0 && checksum(a) == p.sum
-}
-
-func sameBytes(x, y io.ReaderAt, from, to int64) bool {
-	a, b := make([]byte, to-from), make([]byte, to-from)
-	_, errA := x.ReadAt(a, from)
-	_, errB := y.ReadAt(b, from)
-	return (errA == nil || errA == io.EOF) && (errB == nil || errB == io.EOF) && bytes.Equal(a, b)
-}
-
-// findCopies finds the copy of a truncated part, and behind it the copies of
-// generations that came and went between two looks.
-func (f *Follower) findCopies(p *part) []*part {
-	if p.read == 0 || len(p.tail) == 0 && p.sum == 0 {
-		return nil
-	}
-	dir := cmp.Or(f.resolvedDir(p.path), p.dir)
-	if dir == "" {
-		return nil
-	}
-	base := filepath.Base(cmp.Or(f.spec.Path, p.path))
-	all, _ := f.siblings(filepath.Join(dir, base), f.isCopy)
-	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(b.mtime, a.mtime) })
-	var first *part
-	var at found
-	for _, s := range all {
-		if s.id.same(p.id) || s.size < p.read || f.packed(s.path) {
-			continue
-		}
-		if slices.ContainsFunc(f.parts, func(q *part) bool { return q.file != nil && q.id.same(s.id) }) {
-			continue
-		}
-		c := &part{id: s.id, path: s.path, dir: dir, role: dead, read: p.read, tail: p.tail, sum: p.sum, last: s.stat, quiet: f.now}
-		c.state.Begun = true
-		if f.openPart(c) != nil {
-			continue
-		}
-		if ok, err := c.recognise(); err != nil || !ok {
-			c.close()
-			continue
-		}
-		if st, err := statFile(c.file); err == nil {
-			c.last = st
-		}
-		first, at = c, s
-		break
-	}
-	if first == nil {
-		return nil
-	}
-	out := []*part{first}
-	if st, err := statPath(cmp.Or(f.spec.Path, p.path)); err != nil || !st.id.same(p.id) {
-		return out // it has lost its name since: what is younger may be no copy
-	}
-	// Copies of later generations, if there were several truncations.
-	slices.Reverse(all) // oldest first
-	for _, s := range all {
-		if s.id.same(p.id) || s.id.same(at.id) || f.packed(s.path) || !f.isRotated(filepath.Base(s.path), base) {
-			continue
-		}
-		if at.id.Birth != 0 && s.id.Birth > at.id.Birth && !f.known(s) {
-			out = append(out, &part{id: s.id, path: s.path, dir: dir, role: dead, quiet: f.now, state: lineState{Enc: f.encoding()}})
-		}
-	}
-	return out
-}
-
 // discoverDir looks for new files under the pattern. The folder is listed when
 // its change time moved, and now and then all the same.
 func (f *Follower) discoverDir() error {
@@ -484,6 +236,11 @@ func (f *Follower) discoverDir() error {
 	// A file made in the same tick of the clock as our listing does not move the
 	// change time again, hence one listing more after each change.
 	if d.mtime == f.dirMtime && f.dirStable && f.now.Sub(f.scanned) < rescan {
+		return f.glance()
+	}
+	// Of a folder with a million files a listing takes seconds, and somebody may
+	// change it each second.
+	if f.now.Sub(f.scanned) < listShare*f.listTook {
 		return f.glance()
 	}
 	f.dirStable = d.mtime == f.dirMtime
@@ -537,7 +294,7 @@ func (f *Follower) meet(s found) {
 	if f.packed(s.path) {
 		return
 	}
-	if f.restored && f.earlier(s) {
+	if (f.restored || f.crowded) && f.earlier(s) {
 		f.finished(s)
 		return
 	}
@@ -548,8 +305,9 @@ func (f *Follower) meet(s found) {
 	f.add(s, live)
 }
 
-// earlier says that a file which the checkpoint does not name is older than
-// those it names: it was dropped from the list of finished ones.
+// earlier says that a file which the checkpoint does not name, or which did not
+// get into a crowd before, is older than those that are read: it was dropped from
+// the list of finished ones.
 func (f *Follower) earlier(s found) bool {
 	for _, p := range f.parts {
 		if s.stat.before(stat{id: p.id, mtime: p.mtime}) {
@@ -578,114 +336,4 @@ func (f *Follower) glance() error {
 		}
 	}
 	return nil
-}
-
-// list is the files in Dir whose names match, each file once however many
-// names it has.
-func (f *Follower) list() ([]found, error) {
-	entries, err := readDir(f.spec.Dir)
-	if err != nil {
-		if absent(err) {
-			return nil, nil
-		}
-		return nil, err
-	}
-	var all []found
-	for _, e := range entries {
-		if !f.spec.Pattern.MatchString(e.Name()) && !(f.spec.Rotated != nil && f.spec.Rotated.MatchString(e.Name())) {
-			continue
-		}
-		path := filepath.Join(f.spec.Dir, e.Name())
-		st, err := statPath(path)
-		if err != nil || !st.regular || packedName(path) {
-			continue
-		}
-		if slices.ContainsFunc(all, func(s found) bool { return s.id == st.id }) {
-			continue
-		}
-		all = append(all, found{path, st})
-	}
-	return all, nil
-}
-
-// siblings are the regular files beside path whose base names is accepts.
-func (f *Follower) siblings(path string, is func(name, base string) bool) ([]found, error) {
-	dir, base := filepath.Split(path)
-	entries, err := readDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var all []found
-	for _, e := range entries {
-		if !is(e.Name(), base) {
-			continue
-		}
-		p := filepath.Join(dir, e.Name())
-		if st, err := statPath(p); err == nil && st.regular {
-			all = append(all, found{p, st})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.mtime, b.mtime) })
-	return all, nil
-}
-
-// locate finds the files of the checkpoint again, under whatever name.
-func (f *Follower) locate() {
-	var kept []*part
-	for _, p := range f.parts {
-		if f.refind(p) {
-			kept = append(kept, p)
-			continue
-		}
-		// Perhaps its bytes are elsewhere: copied and truncated and renamed and
-		// removed, all while nobody looked.
-		copies := f.findCopies(p)
-		f.lock.Lock()
-		if len(copies) > 0 {
-			f.inherit(copies[0], p)
-			copies[0].role = old // the file that its half line goes on in is gone
-			f.led.Gaps[GapGone]++
-			kept = append(kept, copies...)
-		} else {
-			f.lose(p, GapGone)
-			f.gone = p
-		}
-		f.lock.Unlock()
-	}
-	f.parts = kept
-}
-
-func (f *Follower) refind(p *part) bool {
-	p.quiet = f.now
-	if p.role != live && p.id.Birth == 0 && p.sum == 0 {
-		return false // nothing was read of it and nothing can tell it from another
-	}
-	if st, err := statPath(p.path); err == nil && st.id.same(p.id) && f.still(p, found{p.path, st}) && !f.packed(p.path) {
-		f.reopen(p)
-		return true
-	}
-	dir := filepath.Dir(p.path)
-	if f.spec.Path != "" {
-		if d := f.resolvedDir(f.spec.Path); d != "" {
-			dir = d
-		}
-	}
-	all, _ := f.siblings(filepath.Join(dir, filepath.Base(p.path)), f.isCopy)
-	for _, s := range all {
-		if s.id.same(p.id) && f.still(p, s) && !f.packed(s.path) {
-			p.path = s.path
-			f.reopen(p)
-			return true
-		}
-	}
-	return false
-}
-
-// reopen opens a part of the checkpoint early, if it can be, so that it can be
-// told how it lost its name. Its bytes are looked at when it is read.
-func (f *Follower) reopen(p *part) {
-	if f.openPart(p) != nil {
-		return
-	}
-	p.fresh = true
 }

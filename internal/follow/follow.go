@@ -117,7 +117,7 @@ type Spec struct {
 	// another user's process opens them here with that user's rights: looks at
 	// names and sizes go by path, and what is opened has to be the file that was
 	// looked at. What it refuses is never read, and Ledger.Blind says why:
-	// "permission" for fs.ErrPermission, "refused" for what is no error of the
+	// "permission" for fs.ErrPermission, "no_openat2" for root.ErrNoOpenat2, "refused" for what is no error of the
 	// system. nil means tail.OpenFile.
 	Open func(path string) (*os.File, error)
 	// Lock is held while lines are handed over and the position moves, and is
@@ -157,6 +157,11 @@ const (
 	stormHold = 15 * time.Second
 	// maxDone is how many finished files are remembered.
 	maxDone = 4096
+	// maxListed is how many files of a folder are looked at as perhaps ours, the
+	// newest ones. Fewer than maxDone, so that all of them can be remembered.
+	maxListed = 2048
+	// listShare: a folder is listed for at most a tenth of the time.
+	listShare = 10
 )
 
 func maxLine(spec Spec) int {
@@ -207,7 +212,9 @@ type Follower struct {
 	dirMtime  int64
 	dirStable bool
 	scanned   time.Time
-	told      string // the last error returned, so that it is returned once
+	listTook  time.Duration // what the last listing of Dir cost
+	crowded   bool          // there were more files than are looked at
+	told      string        // the last error returned, so that it is returned once
 }
 
 // mark says that at a time so many bytes had been written.

@@ -83,7 +83,7 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 		}
 		p.fresh = false
 		if err == nil {
-			ok, e := p.recognise()
+			ok, e := p.recognise(f.lock)
 			if e == nil && !ok {
 				return 0, errTruncated
 			}
@@ -128,7 +128,11 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 	}
 	changed := st.mtime != p.last.mtime || st.ctime != p.last.ctime || st.size != p.last.size
 	was := max(p.last.mtime, p.mtime)
-	p.last, p.mtime = st, 0
+	if p.last != st || p.mtime != 0 {
+		f.lock.Lock()
+		p.last, p.mtime = st, 0
+		f.lock.Unlock()
+	}
 	if st.size < p.read {
 		return 0, errTruncated
 	}
@@ -173,7 +177,7 @@ func (f *Follower) advance(p *part, left int64) (int64, error) {
 			return 0, cmp.Or(err, errTruncated)
 		}
 		f.skip(p, drop)
-		if err := p.attend(); err != nil {
+		if err := p.attend(f.lock); err != nil {
 			return 0, errTruncated
 		}
 		f.lock.Lock()

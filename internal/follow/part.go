@@ -107,20 +107,46 @@ func (f *Follower) openPart(p *part) error {
 }
 
 // attend reads the bytes before our place, for a part whose place was not
-// reached by reading, and learns the encoding from the file's head.
-func (p *part) attend() error {
+// reached by reading, and learns the encoding from the file's head. The lock is
+// taken to write them down, and not while the file is read.
+func (p *part) attend(lock sync.Locker) error {
+	tail, head, err := p.before()
+	if err == nil {
+		p.take(lock, tail, head)
+	}
+	return err
+}
+
+// held is the lock of a caller who holds it, or of a part that nobody else has.
+type held struct{}
+
+func (held) Lock()   {}
+func (held) Unlock() {}
+
+// before reads the bytes before our place, and the file's head where the
+// encoding is not known yet. It changes nothing.
+func (p *part) before() (tail, head []byte, err error) {
 	w := min(p.read, window)
-	p.tail = make([]byte, w)
-	if n, err := p.file.ReadAt(p.tail, p.read-w); int64(n) < w {
-		return fmt.Errorf("read %s: %w", p.path, err)
+	tail = make([]byte, w)
+	if n, err := p.file.ReadAt(tail, p.read-w); int64(n) < w {
+		return nil, nil, fmt.Errorf("read %s: %w", p.path, err)
 	}
 	if p.read > 0 && !p.state.Begun {
-		var head [3]byte
-		n, _ := p.file.ReadAt(head[:], 0)
-		p.state.begin(head[:n])
+		head = make([]byte, 3)
+		n, _ := p.file.ReadAt(head, 0)
+		head = head[:n]
+	}
+	return tail, head, nil
+}
+
+func (p *part) take(lock sync.Locker, tail, head []byte) {
+	lock.Lock()
+	defer lock.Unlock()
+	p.tail = tail
+	if head != nil {
+		p.state.begin(head)
 		p.state.Begun = true
 	}
-	return nil
 }
 
 // atLineEnd says whether a line begins at our place.
@@ -137,9 +163,9 @@ func (p *part) atLineEnd() bool {
 
 // recognise is attend for a file that was just opened, and says whether the
 // bytes before our place are those that we read. A file that is too short for
-// our place is not it.
-func (p *part) recognise() (bool, error) {
-	known, sum := p.tail, p.sum
+// our place is not it, and then the part stays as it was: a checkpoint that is
+// written meanwhile has to know the bytes that we read, not those that are there.
+func (p *part) recognise(lock sync.Locker) (bool, error) {
 	st, err := statFile(p.file)
 	if err != nil {
 		return false, err
@@ -147,25 +173,27 @@ func (p *part) recognise() (bool, error) {
 	if st.size < p.read {
 		return false, nil
 	}
-	if err := p.attend(); err != nil {
+	tail, head, err := p.before()
+	if err != nil {
 		return false, err
 	}
-	if known != nil && !bytes.Equal(known, p.tail) || known == nil && sum != 0 && sum != checksum(p.tail) {
-		p.tail, p.sum = known, sum
+	if p.tail != nil && !bytes.Equal(p.tail, tail) || p.tail == nil && p.sum != 0 && p.sum != checksum(tail) {
 		return false, nil
 	}
+	p.take(lock, tail, head)
 	return true, nil
 }
 
 // rewind puts the place of a part that came from the checkpoint back to where
-// its half line begins, once its bytes were recognised.
+// its half line begins, once its bytes were recognised. The caller holds the
+// lock.
 func (p *part) rewind() error {
 	if int64(len(p.half)-p.carry) == p.read-p.kept {
 		return nil
 	}
 	p.half = p.half[:p.carry]
 	p.read = p.kept
-	return p.attend()
+	return p.attend(held{})
 }
 
 // checksum is what the checkpoint keeps of the bytes before our place.
@@ -293,7 +321,7 @@ func (f *Follower) readOn(p *part, budget int64) (int64, error) {
 			// A block of nothing but NULs: the rest of a hole need not be read.
 			if to, ok := nextData(p.file, p.read); ok {
 				f.jump(p, min(to, p.seen))
-				if e := p.attend(); e != nil {
+				if e := p.attend(f.lock); e != nil {
 					err = e
 					break
 				}

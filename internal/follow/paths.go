@@ -86,20 +86,43 @@ func statPath(p string) (stat, error) {
 	return s, err
 }
 
-// listing lets a test deny it.
-var listing = os.ReadDir
+// listing lets a test deny it. O_NONBLOCK is for a pipe that took the folder's
+// name: opening that would wait for a writer.
+var listing = func(dir string, do func(name string) (more bool)) error {
+	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for {
+		names, err := d.Readdirnames(1024)
+		for _, n := range names {
+			if !do(n) {
+				return nil
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
 
-// readDir lists a folder, links followed as statPath does.
-func readDir(dir string) ([]os.DirEntry, error) {
+// eachName goes through the names in a folder, in no order, links of the folder
+// followed as statPath does, until do has had enough. There may be a million of
+// them, so they are never held all at once.
+func eachName(dir string, do func(name string) (more bool)) error {
 	dir = cmp.Or(dir, ".")
 	if base, _ := root.Split(dir); base != "/" {
 		real, err := resolve(dir)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		dir = real
 	}
-	return listing(dir)
+	return listing(dir, do)
 }
 
 // blindness says in a word why a live file can't be read; "" is for what the
@@ -111,6 +134,8 @@ func blindness(err error) string {
 		return ""
 	case errors.Is(err, fs.ErrPermission):
 		return "permission"
+	case errors.Is(err, root.ErrNoOpenat2):
+		return "no_openat2"
 	case errors.Is(err, errNotRegular), errors.Is(err, root.ErrNotRegular):
 		return "not_regular"
 	case errors.As(err, &no) && no != syscall.ELOOP && no != syscall.EXDEV:

@@ -21,6 +21,7 @@ type Browser struct {
 	*Child
 	to      *os.File
 	session string
+	profile string
 
 	mu       sync.Mutex
 	next     int
@@ -79,7 +80,7 @@ func StartBrowser(dir string, width, height int) (*Browser, error) {
 		"--user-data-dir="+filepath.Join(dir, "profile"), fmt.Sprintf("--window-size=%d,%d", width, height), "about:blank")
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
 	cmd.ExtraFiles = []*os.File{theirs, mine}
-	b := &Browser{to: to, waiting: map[int]chan devtools{}}
+	b := &Browser{to: to, profile: filepath.Join(dir, "profile"), waiting: map[int]chan devtools{}}
 	b.Child, err = start("chromium", cmd)
 	theirs.Close()
 	mine.Close()
@@ -111,6 +112,14 @@ func (b *Browser) open() error {
 		}
 	}
 	return nil
+}
+
+// Stop ends Chromium. Its helpers outlive it for a moment and still write into the
+// profile, so that goes here, in as many tries as it takes, and not with the
+// caller's folder.
+func (b *Browser) Stop() {
+	b.Child.Stop()
+	Until(10*time.Second, func() bool { return os.RemoveAll(b.profile) == nil })
 }
 
 // Call is one command of the DevTools protocol.
@@ -278,9 +287,10 @@ func (b *Browser) Screenshot(path string) error {
 	return os.WriteFile(path, png, 0o644)
 }
 
-// TaskSeconds is how long the renderer has worked since the page was opened, by
-// its own account.
-func (b *Browser) TaskSeconds() (float64, error) {
+// Durations are how long the renderer has worked since the page was opened, in
+// seconds and by its own account: TaskDuration is all, and ScriptDuration,
+// LayoutDuration and RecalcStyleDuration are parts of it.
+func (b *Browser) Durations() (map[string]float64, error) {
 	var r struct {
 		Metrics []struct {
 			Name  string
@@ -288,14 +298,18 @@ func (b *Browser) TaskSeconds() (float64, error) {
 		}
 	}
 	if err := b.Call("Performance.getMetrics", nil, &r); err != nil {
-		return 0, err
+		return nil, err
 	}
+	out := map[string]float64{}
 	for _, m := range r.Metrics {
-		if m.Name == "TaskDuration" {
-			return m.Value, nil
+		if strings.HasSuffix(m.Name, "Duration") {
+			out[m.Name] = m.Value
 		}
 	}
-	return 0, errors.New("chromium has no TaskDuration")
+	if _, ok := out["TaskDuration"]; !ok {
+		return nil, errors.New("chromium has no TaskDuration")
+	}
+	return out, nil
 }
 
 // Outside are the requests that left for anywhere but the given origin.

@@ -201,6 +201,7 @@ var tools = map[string]struct{ pkg, why string }{
 	"ab":                          {"apache2-utils", "ab, to make load"},
 	"wrk":                         {"wrk", "wrk, to make load"},
 	"prometheus-process-exporter": {"prometheus-process-exporter", "process-exporter, to compare with"},
+	"qemu-aarch64-static":         {"qemu-user-static", "an emulator, to run the arm64 program"},
 	"chromium-headless-shell":     {"chromium-headless-shell", "Chromium without a screen, to look at the page"},
 }
 

@@ -14,7 +14,7 @@
 //
 // Known to work: Tomcat 7.0.109, 8.5.32, 8.5.100, 9.0.98, 10.1.34, 11.0.24,
 // Jetty 9.4.57 and 12.0.16, on JDK 17 and 25; Prometheus 2.42 and Alertmanager
-// 0.25, ab 2.3, wrk 4.1.0 of Debian 12.
+// 0.25, ab 2.3, wrk 4.1.0 of Debian 12; Prometheus 3.4.2 built from its source.
 package lab
 
 import (

@@ -29,7 +29,7 @@ type Child struct {
 
 // start runs a program as a child that dies with us.
 func start(name string, cmd *exec.Cmd) (*Child, error) {
-	cmd.SysProcAttr = dieWithParent()
+	dieWithParent(cmd)
 	// A killed child's grandchildren may hold its pipes; don't wait for them.
 	cmd.WaitDelay = 2 * time.Second
 	if err := cmd.Start(); err != nil {
@@ -55,6 +55,10 @@ func StartProgram(name, output string, program string, args ...string) (*Child, 
 	cmd.Stdout, cmd.Stderr = f, f
 	return start(name, cmd)
 }
+
+// StartCommand runs a command of the caller's, who has set its output and whose
+// rights it has.
+func StartCommand(name string, cmd *exec.Cmd) (*Child, error) { return start(name, cmd) }
 
 // Exited says whether the child has ended, and how.
 func (c *Child) Exited() (bool, error) {
@@ -94,7 +98,7 @@ func (c *Child) Kill() {
 func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.SysProcAttr = dieWithParent()
+	dieWithParent(cmd)
 	cmd.WaitDelay = 2 * time.Second
 	if err := cmd.Start(); err != nil {
 		return "", err
@@ -114,17 +118,17 @@ func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 // StartProgramAs is StartProgram as another user: who is to see all of a server
 // that runs as one has to be that user too.
 func StartProgramAs(uid uint32, name, output string, program string, args ...string) (*Child, error) {
-	cmd, err := asUser(uid, exec.Command(program, args...))
+	cmd, err := readingAs(uid, exec.Command(program, args...))
 	if err != nil {
 		return nil, err
 	}
 	return StartProgram(name, output, cmd.Path, cmd.Args[1:]...)
 }
 
-// asUser is the same program run by another user. Of root's rights it keeps the
+// readingAs is the same program run by another user. Of root's rights it keeps the
 // one to read any file. (A change of user ends the order to die with us; setpriv
 // gives it anew.)
-func asUser(uid uint32, cmd *exec.Cmd) (*exec.Cmd, error) {
+func readingAs(uid uint32, cmd *exec.Cmd) (*exec.Cmd, error) {
 	if uid == 0 || os.Getuid() != 0 {
 		return cmd, nil
 	}
@@ -148,7 +152,7 @@ func (s *Server) Limit(resource string, n int) error {
 	}
 	// Whoever is the same user may lower a limit; in a container not even root may
 	// lower another's.
-	cmd, err := asUser(s.uid, exec.Command(prlimit, "--pid", strconv.Itoa(s.PID), fmt.Sprintf("--%s=%d:%[2]d", resource, n)))
+	cmd, err := readingAs(s.uid, exec.Command(prlimit, "--pid", strconv.Itoa(s.PID), fmt.Sprintf("--%s=%d:%[2]d", resource, n)))
 	if err != nil {
 		return err
 	}

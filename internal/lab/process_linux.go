@@ -2,6 +2,7 @@ package lab
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 )
@@ -9,8 +10,16 @@ import (
 // dieWithParent makes the kernel kill a child when the test that started it is
 // gone, however it went: a server left behind would hold its port, its memory
 // and its turn.
-func dieWithParent() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+func dieWithParent(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+}
+
+// asUser makes the command somebody else, who is in no further group.
+func asUser(cmd *exec.Cmd, user int) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
 }
 
 // lock takes a lock file between processes; the kernel drops it when we die.

@@ -40,6 +40,10 @@ func StartPrometheus(dir, config string) (*Prometheus, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startPrometheus(path, env, dir, config)
+}
+
+func startPrometheus(path string, env []string, dir, config string, more ...string) (*Prometheus, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
@@ -50,9 +54,9 @@ func StartPrometheus(dir, config string) (*Prometheus, error) {
 	}
 	p := &Prometheus{Addr: fmt.Sprintf("127.0.0.1:%d", port)}
 	// Debian's build looks for its web pages in /usr/share; they are not needed.
-	p.Child, err = startDaemon("prometheus", filepath.Join(dir, "prometheus.log"), env, path,
-		"--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+p.Addr, "--log.level=warn")
+	args := append([]string{"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(dir, "data"),
+		"--web.listen-address=" + p.Addr, "--log.level=warn"}, more...)
+	p.Child, err = startDaemon("prometheus", filepath.Join(dir, "prometheus.log"), env, path, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +79,11 @@ func startDaemon(name, output string, env []string, program string, args ...stri
 
 // ready waits until url answers 200 or the child is gone.
 func (c *Child) ready(url, output string) error {
-	client := http.Client{Timeout: 2 * time.Second}
+	return c.readyBy(&http.Client{Timeout: 2 * time.Second}, url, output)
+}
+
+// readyBy is ready with a client that the program lets in.
+func (c *Child) readyBy(client *http.Client, url, output string) error {
 	ok := Until(time.Minute, func() bool {
 		if gone, _ := c.Exited(); gone {
 			return true
@@ -179,44 +187,6 @@ func (p *Prometheus) Firing(name string) bool {
 		}
 	}
 	return false
-}
-
-// StartAlertmanager starts a real Alertmanager with the given configuration and
-// returns its address.
-func StartAlertmanager(dir, config string) (*Child, string, error) {
-	// The program is named after the package.
-	path, env, err := tool("prometheus-alertmanager")
-	if err != nil {
-		return nil, "", err
-	}
-	port, err := FreePort()
-	if err != nil {
-		return nil, "", err
-	}
-	file := filepath.Join(dir, "alertmanager.yml")
-	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
-		return nil, "", err
-	}
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	// Without a cluster address it would listen on all interfaces.
-	args := []string{path,
-		"--config.file=" + file, "--storage.path=" + filepath.Join(dir, "alertmanager"),
-		"--web.listen-address=" + addr, "--cluster.listen-address=", "--log.level=warn"}
-	if share := filepath.Join(filepath.Dir(path), "../share"); !isDir("/usr/share/prometheus/alertmanager") && isDir(share) {
-		// Debian's build reads its templates from /usr/share and nowhere else. A
-		// mount that only this process sees puts the unpacked ones there.
-		unshare := []string{"unshare", "--mount"}
-		if os.Getuid() != 0 {
-			unshare = append(unshare, "--map-root-user")
-		}
-		args = append(append(unshare, "sh", "-c", `mount --bind "$0" /usr/share && exec "$@"`, share), args...)
-	}
-	output := filepath.Join(dir, "alertmanager.log")
-	c, err := startDaemon("alertmanager", output, env, args[0], args[1:]...)
-	if err != nil {
-		return nil, "", err
-	}
-	return c, addr, c.ready("http://"+addr+"/-/ready", output)
 }
 
 // A Series is one series of a range query. Points are its values in order;

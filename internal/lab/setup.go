@@ -29,10 +29,14 @@ func Setup() (missing []error) {
 		_, err := JettyHome(v)
 		try(err)
 	}
-	for _, program := range []string{"prometheus", "promtool", "prometheus-alertmanager", "ab", "wrk"} {
+	for _, program := range []string{"prometheus", "promtool", "prometheus-alertmanager", "ab", "wrk", emulator} {
 		try(Tool(program))
 	}
+	_, err = Pinned()
+	try(err)
 	_, _, err = browser()
+	try(err)
+	_, err = Axe()
 	try(err)
 	return missing
 }

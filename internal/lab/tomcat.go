@@ -55,6 +55,10 @@ type Tomcat struct {
 	// Pipe leaves standard output a pipe to us, as a container runtime does,
 	// instead of catalina.out.
 	Pipe bool
+	// User is the number of the user and group that the server runs as, 0 for
+	// ours. Only root can have another. The base folder, which must be where that
+	// user gets to, becomes his, and holds a copy of the distribution.
+	User int
 	// AnyAddress makes the connector listen without address=, on all of them.
 	// The thread names then have no address in them.
 	AnyAddress bool
@@ -63,9 +67,9 @@ type Tomcat struct {
 	// ShortPort takes ports of four digits, as most servers have: with five, the
 	// kernel cuts the thread names so that Poller and Acceptor look alike.
 	ShortPort bool
-	// UID is the user that the JVM runs as, our own when 0. It keeps the right to
-	// read what only root may, since the lab's files may lie in root's home; all
-	// other rights are gone, and limits bind it.
+	// UID is like User for a server whose limits are to bind, as they don't root:
+	// it need not be given a copy of all, since it keeps the right to read what only
+	// root may. All other rights are gone.
 	UID uint32
 	// NoWait returns as soon as the JVM is started: Server.WaitStarted waits.
 	NoWait bool
@@ -231,10 +235,13 @@ func (o Tomcat) start(home, base string) (*Server, error) {
 	}
 	if o.UID != 0 && os.Getuid() == 0 {
 		// The sidecar reads for a server only what that server's user may.
-		if err := filepath.WalkDir(base, func(path string, _ os.DirEntry, err error) error {
-			return errors.Join(err, os.Lchown(path, int(o.UID), int(o.UID)))
-		}); err != nil {
+		if err := giveTo(int(o.UID), base); err != nil {
 			return nil, err
+		}
+	}
+	if o.User != 0 {
+		if err := o.giveAway(s); err != nil {
+			return nil, fmt.Errorf("make Tomcat %s another user's: %w", o.Version, err)
 		}
 	}
 	if !o.Pipe {
@@ -256,19 +263,74 @@ func (s *Server) WaitStarted() error { return s.waitStarted(tomcatStarted) }
 // in exec, so that our child is the JVM with just the arguments that
 // `catalina.sh start` gives it, and opens catalina.out to append as that does.
 func (o Tomcat) launch(s *Server) error {
-	script := filepath.Join(s.Home, "bin/catalina.sh")
-	cmd := exec.Command("/bin/sh", script, "run")
+	env, command := o.command(s)
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = s.Base
-	cmd.Env = plainEnv(append([]string{
-		"JAVA_HOME=" + s.JDK.Home, "CATALINA_HOME=" + s.Home, "CATALINA_BASE=" + s.Base,
-		"CATALINA_TMPDIR=" + filepath.Join(s.Base, "temp"),
-		"CATALINA_OPTS=" + strings.Join(append([]string{"-Xmx256m"}, o.JVMArgs...), " "),
-	}, o.Env...)...)
-	cmd, err := asUser(o.UID, cmd)
+	cmd.Env = plainEnv(env...)
+	if o.User != 0 {
+		asUser(cmd, o.User)
+	}
+	cmd, err := readingAs(o.UID, cmd)
 	if err != nil {
 		return err
 	}
 	return s.launch("tomcat "+o.Version, cmd)
+}
+
+// command is how the server is started, and what it wants in its environment.
+func (o Tomcat) command(s *Server) (env, command []string) {
+	env = append([]string{
+		"JAVA_HOME=" + s.JDK.Home, "CATALINA_HOME=" + s.Home, "CATALINA_BASE=" + s.Base,
+		"CATALINA_TMPDIR=" + filepath.Join(s.Base, "temp"),
+		"CATALINA_OPTS=" + strings.Join(append([]string{"-Xmx256m"}, o.JVMArgs...), " "),
+	}, o.Env...)
+	return env, []string{"/bin/sh", filepath.Join(s.Home, "bin/catalina.sh"), "run"}
+}
+
+// WriteTomcat makes all that a Tomcat needs below dir and does not start it: that
+// is left to somebody else, a service manager, who is told how.
+func WriteTomcat(dir string, port int, o Tomcat) (s *Server, env, command []string, err error) {
+	home := ""
+	if o.Version, home, err = AnyTomcat(); err != nil {
+		return nil, nil, nil, err
+	}
+	if o.JDK, err = AnyJDK(tomcatJava(o.Version)); err != nil {
+		return nil, nil, nil, err
+	}
+	s = &Server{Version: o.Version, JDK: o.JDK, Home: home, Base: dir, Port: port, Addr: fmt.Sprintf("127.0.0.1:%d", port), LogDir: filepath.Join(dir, "logs")}
+	if err := o.writeBase(s); err != nil {
+		return nil, nil, nil, err
+	}
+	if err := o.giveAway(s); err != nil {
+		return nil, nil, nil, err
+	}
+	env, command = o.command(s)
+	return s, env, command, nil
+}
+
+// giveAway copies the distribution into the base folder, since ours is in a cache
+// that may be closed to others, and gives it all to the server's user.
+func (o Tomcat) giveAway(s *Server) error {
+	home := filepath.Join(s.Base, "home")
+	if err := os.CopyFS(home, os.DirFS(s.Home)); err != nil {
+		return err
+	}
+	s.Home = home
+	if o.User == 0 {
+		return nil
+	}
+	// We open it for him, and he is to own it.
+	if err := os.WriteFile(filepath.Join(s.LogDir, "catalina.out"), nil, 0o640); err != nil {
+		return err
+	}
+	return giveTo(o.User, s.Base)
+}
+
+// giveTo makes a tree another user's.
+func giveTo(user int, tree string) error {
+	return filepath.WalkDir(tree, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, user, user))
+	})
 }
 
 // launch starts the server with its output where the options want it.

@@ -106,6 +106,16 @@ func Wrk(url string, c int, d time.Duration) (WrkReport, error) {
 	return parseWrk(out), nil
 }
 
+// StartWrk is Wrk as a child that can be ended before its time, with what it
+// prints in output.
+func StartWrk(output, url string, c int, d time.Duration) (*Child, error) {
+	path, env, err := tool("wrk")
+	if err != nil {
+		return nil, err
+	}
+	return startDaemon("wrk", output, env, path, "-t1", "-c", strconv.Itoa(c), "-d", fmt.Sprintf("%ds", int(max(d.Seconds(), 1))), url)
+}
+
 var (
 	wrkRequests = regexp.MustCompile(`(?m)^\s*(\d+) requests in `)
 	wrkErrors   = regexp.MustCompile(`Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
@@ -222,3 +232,9 @@ func ModuleRoot() (string, error) {
 		dir = up
 	}
 }
+
+const emulator = "qemu-aarch64-static"
+
+// Emulator runs programs of arm64, whatever this machine is: the program is its
+// first argument.
+func Emulator() (path string, env []string, err error) { return tool(emulator) }

@@ -90,6 +90,8 @@ type Notifier struct {
 	Set    *metric.Set
 	log    *slog.Logger
 	queues []*queue
+	memory *memory     // nil until Remember
+	settle *time.Timer // tells what did not go on after a start
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
@@ -122,6 +124,10 @@ func New(cfg Config, externalURL string, set *metric.Set, log *slog.Logger) (*No
 // Follow takes over from another what each receiver that both have was told, so
 // that a reload does not tell news twice. It is called before the first Send.
 func (n *Notifier) Follow(old *Notifier) {
+	n.memory = old.memory
+	if old.settle != nil && old.settle.Stop() {
+		n.settle = time.AfterFunc(settleTime, func() { n.endOld(time.Now()) })
+	}
 	for _, q := range n.queues {
 		for _, was := range old.queues {
 			if was.name == q.name {
@@ -142,6 +148,9 @@ func (n *Notifier) Send(alerts []Alert) {
 
 // Close gives receivers a moment to take what waits, and ends.
 func (n *Notifier) Close() {
+	if n.settle != nil {
+		n.settle.Stop()
+	}
 	deadline := time.After(2 * time.Second)
 	for _, q := range n.queues {
 		for q.length() > 0 {
@@ -261,6 +270,7 @@ func (q *queue) run(ctx context.Context) {
 		}
 		switch {
 		case err == nil:
+			q.took(batch)
 			q.done(batch, sent)
 			q.gauge(receiverUp, 1)
 			pause = firstPause

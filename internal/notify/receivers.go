@@ -80,6 +80,9 @@ func post(ctx context.Context, client *http.Client, url string, v any) error {
 type changes struct {
 	mu   sync.Mutex
 	told map[model.Fingerprint]time.Time // firing since
+	// before are those that an earlier run of the sidecar told, and that have not
+	// fired since.
+	before map[model.Fingerprint]*Alert
 }
 
 func (c *changes) wants(a *Alert) bool {
@@ -93,27 +96,31 @@ func (c *changes) wants(a *Alert) bool {
 	}
 	f := a.Fingerprint()
 	since, known := c.told[f]
+	_, before := c.before[f]
+	delete(c.before, f)
 	if a.Firing() {
 		c.told[f] = a.FiredAt
+		if before {
+			return false // it went on
+		}
 		return !known || !since.Equal(a.FiredAt)
 	}
 	delete(c.told, f)
-	return known
+	return known || before
 }
 
 func (c *changes) known() *changes { return c }
 
 func (c *changes) follow(other receiver) {
-	o, ok := other.(interface{ known() *changes })
-	if !ok {
+	from := changesOf(other)
+	if from == nil {
 		return
 	}
-	from := o.known()
 	from.mu.Lock()
 	defer from.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.told = maps.Clone(from.told)
+	c.told, c.before = maps.Clone(from.told), maps.Clone(from.before)
 }
 
 // webhook is called when an alert begins and when it ends.

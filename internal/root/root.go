@@ -11,9 +11,11 @@
 // systems. Whether the target itself could have read the file is a further
 // question, for which there is Cred.
 //
-// Kernels before 5.6 have no openat2, and some seccomp filters forbid it. Then
-// Go's os.Root is used, which walks name by name: equally safe, but a link to an
-// absolute path is refused there even when it stays inside, and Fallback says so.
+// Kernels before 5.6 have no openat2, and some seccomp filters forbid it. Nothing
+// is opened there unless AllowWalk says so: then each name of a path is opened by
+// itself, links are read and not followed, and what they say is taken beneath the
+// target's root. That leads out of it as little as openat2 does, but it is many
+// calls where openat2 is one, and it is our reading of a path, not the kernel's.
 package root
 
 import (
@@ -22,14 +24,27 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync/atomic"
 )
 
 // Refusals of Open beyond those of the file system.
 var (
+	ErrNoOpenat2  = errors.New("openat2 is not to be had here, and without it nothing of a target is opened unless targets.without_openat2 is walk")
 	ErrNotRegular = errors.New("not a regular file")
 	ErrKernel     = errors.New("a file of the kernel's, not on a disk")
 	ErrNotTheirs  = errors.New("the target itself may not read it")
 )
+
+// walkAllowed is what the settings say of kernels without openat2. It is one for
+// the process, as the kernel is.
+var walkAllowed atomic.Bool
+
+// AllowWalk says whether a path may be walked name by name where there is no
+// openat2. Otherwise each Open there fails with ErrNoOpenat2.
+func AllowWalk(yes bool) { walkAllowed.Store(yes) }
+
+// WalkAllowed is what AllowWalk said last.
+func WalkAllowed() bool { return walkAllowed.Load() }
 
 // Open opens a regular file for reading. name is an absolute path as the target
 // sees it; dir is the folder that is "/" for the target: "/" or /proc/PID/root.

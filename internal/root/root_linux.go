@@ -6,50 +6,50 @@ import (
 	"os"
 	"path"
 	"strconv"
-	"sync/atomic"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// noOpenat2 remembers that the kernel, or a seccomp filter, has refused openat2
-// as such.
-var noOpenat2 atomic.Bool
+// hasOpenat2 asks once, with a path that anybody may open. A filter says EPERM
+// more often than ENOSYS, and EPERM for some file would say nothing: for "/" it
+// can only mean that the call itself is refused.
+var hasOpenat2 = sync.OnceValue(func() bool {
+	fd, err := unix.Openat2(unix.AT_FDCWD, "/", &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC})
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+})
 
-// Fallback says that openat2 can't be used here and os.Root is used instead.
-func Fallback() bool { return noOpenat2.Load() }
+// HasOpenat2 says whether the kernel, and the seccomp filter that we may be under,
+// have openat2.
+func HasOpenat2() bool { return hasOpenat2() }
 
 func open(dir, name string, folder bool) (*os.File, error) {
 	flags := unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
 	if folder {
 		flags |= unix.O_DIRECTORY
 	}
-	full := path.Join(dir, name)
-	if !noOpenat2.Load() {
-		at, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+	call, how := "openat2", openat2
+	if !hasOpenat2() {
+		if !WalkAllowed() {
+			return nil, &fs.PathError{Op: "open", Path: path.Join(dir, name), Err: ErrNoOpenat2}
 		}
-		defer unix.Close(at)
-		fd, err := openat2(at, name, flags)
-		switch {
-		case err == nil:
-			return os.NewFile(uintptr(fd), full), nil
-		case errors.Is(err, unix.ENOSYS):
-			noOpenat2.Store(true)
-		default:
-			return nil, &fs.PathError{Op: "openat2", Path: full, Err: err}
-		}
+		call, how = "openat", walk
 	}
-	r, err := os.OpenRoot(dir)
+	at, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
-	defer r.Close()
-	inside := "."
-	if name != "/" {
-		inside = name[1:]
+	defer unix.Close(at)
+	full := path.Join(dir, name)
+	fd, err := how(at, name, flags)
+	if err != nil {
+		return nil, &fs.PathError{Op: call, Path: full, Err: err}
 	}
-	return r.OpenFile(inside, flags, 0)
+	return os.NewFile(uintptr(fd), full), nil
 }
 
 // openat2 opens a name with the target's root as "/". EAGAIN is what the kernel

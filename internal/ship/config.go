@@ -93,14 +93,16 @@ type Select struct {
 	Slow    time.Duration `yaml:"slow"`     // Requests that took at least this long; 0 is none.
 	Status  int           `yaml:"status"`   // Requests answered with this status or a higher one; 0 is none.
 	Lines   []Selection   `yaml:"lines"`    // Lines of your own choice.
+	Tests   []Trial       `yaml:"tests"`    // Lines that the whole choice is tried with, by sidecar check and at each start.
 }
 
 // A Selection is a choice of one's own, with a line that shows what is meant.
 type Selection struct {
-	Name   string `yaml:"name"`   // Becomes the label event.
-	Source string `yaml:"source"` // accesslog, applog or gclog; empty is each.
-	Match  string `yaml:"match"`  // A regular expression for the line, of a record its first one.
-	Test   string `yaml:"test"`   // A line that has to match; sidecar check tries it.
+	Name    string `yaml:"name"`     // Becomes the label event.
+	Source  string `yaml:"source"`   // accesslog, applog or gclog; empty is each.
+	Match   string `yaml:"match"`    // A regular expression for the line, of a record its first one.
+	Test    string `yaml:"test"`     // A line that has to match; sidecar check tries it.
+	TestNot string `yaml:"test_not"` // A line that must not match; may be left out.
 
 	re *regexp.Regexp
 }
@@ -121,7 +123,7 @@ func DefaultConfig() Config {
 		Encoding:       "protobuf",
 		Select:         Select{Level: "WARN", Events: true, GCPause: 500 * time.Millisecond, Slow: 5 * time.Second, Status: 500},
 		LinesPerSecond: 10, MaxLine: 16 << 10, MaxAge: 6 * 24 * time.Hour,
-		QueueBytes: 8 << 20, BatchBytes: 1 << 20, BatchWait: time.Second, BytesPerSecond: 2 << 20,
+		QueueBytes: 2 << 20, BatchBytes: 256 << 10, BatchWait: time.Second, BytesPerSecond: 2 << 20,
 		Timeout: 10 * time.Second, MinBackoff: 500 * time.Millisecond, MaxBackoff: time.Minute,
 		StopTimeout: 3 * time.Second, SpoolBytes: 64 << 20,
 	}
@@ -210,6 +212,11 @@ func (c *Config) Check() error {
 		}
 		names[l.Name] = true
 	}
+	for i := range c.Select.Tests {
+		if err := c.Select.Tests[i].check(); err != nil {
+			return fmt.Errorf("select.tests[%d]: %w", i, err)
+		}
+	}
 	for i := range c.Masks {
 		if err := c.Masks[i].check(); err != nil {
 			return fmt.Errorf("masks[%d]: %w", i, err)
@@ -229,15 +236,16 @@ func (s *Select) level() (int, error) {
 	return 0, fmt.Errorf("select.level: %q is none of DEBUG, INFO, WARN, ERROR, none", s.Level)
 }
 
+// sources are the rooms that choose lines.
+var sources = []string{"accesslog", "applog", "gclog"}
+
 var eventName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
 func (l *Selection) compile() error {
 	if !eventName.MatchString(l.Name) {
 		return fmt.Errorf("name: %q is not made of small letters, digits and _", l.Name)
 	}
-	switch l.Source {
-	case "", "accesslog", "applog", "gclog":
-	default:
+	if l.Source != "" && !slices.Contains(sources, l.Source) {
 		return fmt.Errorf("%s: source: %q is none of accesslog, applog, gclog", l.Name, l.Source)
 	}
 	re, err := regexp.Compile(l.Match)
@@ -250,7 +258,25 @@ func (l *Selection) compile() error {
 	if !re.MatchString(l.Test) {
 		return fmt.Errorf("%s: test: %q does not match %s", l.Name, l.Test, l.Match)
 	}
+	if l.TestNot != "" && re.MatchString(l.TestNot) {
+		return fmt.Errorf("%s: test_not: %q matches %s", l.Name, l.TestNot, l.Match)
+	}
 	l.re = re
+	return nil
+}
+
+// check finds the mistakes that can be found without reading the line.
+func (t *Trial) check() error {
+	switch {
+	case !slices.Contains(sources, t.Source):
+		return fmt.Errorf("source: %q is none of accesslog, applog, gclog", t.Source)
+	case t.Line == "":
+		return errors.New("line: a line of the log has to be there")
+	case t.Pattern != "" && t.Source != "accesslog":
+		return errors.New("pattern: only an access log has one")
+	case !eventName.MatchString(t.Want):
+		return fmt.Errorf("want: %q is no event, nor chosen, nor none", t.Want)
+	}
 	return nil
 }
 

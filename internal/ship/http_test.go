@@ -9,21 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/go-kit/log"
-	lokiclient "github.com/grafana/loki-client-go/loki"
-	"github.com/grafana/loki-client-go/pkg/backoff"
-	"github.com/grafana/loki-client-go/pkg/urlutil"
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/model"
 )
 
 // ServeHTTP is the stub behind a real listener.
@@ -205,66 +194,5 @@ func TestRedirect(t *testing.T) {
 	until(t, "dropped", func() bool { return balanced(t, s).Reasons[dropRejected] == 1 })
 	if len(l.lines()) != 0 {
 		t.Error("something landed")
-	}
-}
-
-// TestClientLosesBatch is why the sender is our own: the Client of
-// loki-client-go gives up the whole batch when one of its lines is refused, and
-// tells nobody; here the good lines land, and the bad one is counted.
-func TestClientLosesBatch(t *testing.T) {
-	refuse := func(_ int, lines []storedLine) (int, map[string]string, bool, error) {
-		if slices.ContainsFunc(lines, func(x storedLine) bool { return x.text == "bad" }) {
-			return 400, nil, false, nil
-		}
-		return 204, nil, true, nil
-	}
-	batch := []string{"one", "two", "bad", "three"}
-
-	theirs := newLoki()
-	theirs.answer = refuse
-	srv := httptest.NewServer(theirs)
-	defer srv.Close()
-	address, err := url.Parse(srv.URL + "/loki/api/v1/push")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := lokiclient.NewWithLogger(lokiclient.Config{
-		URL: urlutil.URLValue{URL: address}, BatchWait: time.Hour, BatchSize: 1 << 20, Timeout: 5 * time.Second,
-		BackoffConfig: backoff.BackoffConfig{MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, MaxRetries: 3},
-	}, log.NewNopLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, text := range batch {
-		if err := client.Handle(model.LabelSet{"source": "applog"}, time.Now().Add(time.Duration(i)), text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	client.Stop() // sends what it has
-	if n := len(theirs.lines()); n != 0 || theirs.pushes() != 1 {
-		t.Errorf("loki-client-go landed %d lines in %d pushes: it splits now, and may do instead of ours", n, theirs.pushes())
-	}
-
-	ours := newLoki()
-	ours.answer = refuse
-	srv2 := httptest.NewServer(ours)
-	defer srv2.Close()
-	s := realShipper(t, srv2.URL, func(c *Config) { c.BatchWait = 50 * time.Millisecond })
-	tap := s.Tap("t", "applog", "f")
-	for _, text := range batch {
-		tap.Offer(nil, &Entry{Line: []byte(text)})
-	}
-	until(t, "three shipped", func() bool { c := balanced(t, s); return c.Shipped == 3 && c.Reasons[dropRefused] == 1 })
-	if have := strings.Join(ours.texts(), " "); have != "one two three" {
-		t.Errorf("landed %q", have)
-	}
-
-	// Its series are in the default registry, which the sidecar does not serve.
-	families, err := prometheus.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return strings.HasPrefix(f.GetName(), "promtail_") }) {
-		t.Error("no promtail_* there: the comment above is out of date")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/grafana/loki/pkg/push"
@@ -21,8 +22,9 @@ type labels struct{ target, source, level, event string }
 
 // A stream is the lines with the same labels.
 type stream struct {
-	text string // {event="…", …}
-	last int64  // the time of its last line
+	text  string // {event="…", …}
+	event string
+	last  int64 // the time of its last line
 }
 
 // next gives a line its own nanosecond: Loki keeps one of two lines with equal
@@ -46,8 +48,9 @@ type line struct {
 	weight int64 // 1 for a chosen line, 0 for one of our own
 }
 
-// overhead is about what a line takes beside its text.
-const overhead = 160
+// overhead is about what a line takes beside its text and the values of its
+// metadata: itself, its share of the list, and the list of its metadata.
+const overhead = 224
 
 func (l *line) size() int64 {
 	n := len(l.text) + overhead
@@ -92,6 +95,15 @@ func (q *queue) pop() line {
 	return l
 }
 
+// putBack puts lines that were taken before all others.
+func (q *queue) putBack(lines []line) {
+	q.list = append(lines, q.list[q.head:]...)
+	q.head = 0
+	n := amount(lines)
+	q.bytes += n.bytes
+	q.weight += n.lines
+}
+
 // take removes lines of at most so many bytes, and at least one.
 func (q *queue) take(bytes int64) (out []line) {
 	for q.lines() > 0 {
@@ -122,12 +134,35 @@ func (s *Shipper) stream(t *Tap, e *Entry) *stream {
 		for name, value := range s.cfg.Labels {
 			pairs[name] = value
 		}
-		st = &stream{text: labelText(pairs)}
+		st = &stream{text: labelText(pairs), event: strings.Clone(e.Event)}
+		st.last = s.lasts[st.text]
 		// Labels are cloned: those of an entry may point into a caller's buffer.
 		key = labels{strings.Clone(key.target), strings.Clone(key.source), strings.Clone(key.level), strings.Clone(key.event)}
 		s.streams[key] = st
 	}
 	return st
+}
+
+// lastTimes is the time of the last line of each stream: who goes on with it must
+// not give a time twice, or equal lines of one second before and after a restart
+// would be one to Loki. With these the lines that are read again after kill -9 get
+// the times that they had, so that Loki keeps one of each. What is longer ago than
+// an hour will not come again. The caller holds the lock.
+func (s *Shipper) lastTimes(now time.Time) map[string]int64 {
+	out := map[string]int64{}
+	recent := now.Add(-time.Hour).UnixNano()
+	keep := func(text string, last int64) {
+		if last > recent {
+			out[text] = max(out[text], last)
+		}
+	}
+	for text, last := range s.lasts {
+		keep(text, last)
+	}
+	for _, st := range s.streams {
+		keep(st.text, st.last)
+	}
+	return out
 }
 
 // labelText writes labels as a push carries them. Empty ones are left out.

@@ -83,18 +83,24 @@ type Counts struct {
 	Memory, Disk                           int64 // bytes that wait
 }
 
+// inMemory is what waits and is not on disk yet; the caller holds the lock.
+func (s *Shipper) inMemory() lot {
+	return lot{s.queue.weight + s.flight.lines + s.moving.lines, s.queue.bytes + s.flight.bytes + s.moving.bytes}
+}
+
 // Counts are the figures as of now, of one instant.
 func (s *Shipper) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tally()
 	c := Counts{Selected: s.n.selected, Shipped: s.n.shipped, Suppressed: s.n.suppressed, Reasons: map[string]float64{}, Summaries: s.n.summaries}
 	for why, n := range s.n.dropped {
 		c.Dropped += n
 		c.Reasons[why] = n
 	}
 	disk := s.spool.total()
-	c.Queued = float64(s.queue.weight + s.flight.lines + disk.lines)
-	c.Memory, c.Disk = s.queue.bytes+s.flight.bytes, disk.bytes
+	c.Queued = float64(s.inMemory().lines + disk.lines)
+	c.Memory, c.Disk = s.inMemory().bytes, disk.bytes
 	return c
 }
 
@@ -103,6 +109,7 @@ func (s *Shipper) Counts() Counts {
 func (s *Shipper) WriteTo(set *metric.Set) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tally()
 	set.Counter(Selected).Set(s.n.selected)
 	set.Counter(Shipped).Set(s.n.shipped)
 	set.Counter(Suppressed).Set(s.n.suppressed)
@@ -110,9 +117,9 @@ func (s *Shipper) WriteTo(set *metric.Set) {
 		set.Counter(Dropped, why).Set(s.n.dropped[why])
 	}
 	disk := s.spool.total()
-	set.Gauge(Queued, "memory").Set(float64(s.queue.weight + s.flight.lines))
+	set.Gauge(Queued, "memory").Set(float64(s.inMemory().lines))
 	set.Gauge(Queued, "spool").Set(float64(disk.lines))
-	set.Gauge(QueuedBytes, "memory").Set(float64(s.queue.bytes + s.flight.bytes))
+	set.Gauge(QueuedBytes, "memory").Set(float64(s.inMemory().bytes))
 	set.Gauge(QueuedBytes, "spool").Set(float64(disk.bytes))
 	for _, r := range results {
 		set.Counter(Batches, r).Set(s.n.batches[r])
@@ -141,15 +148,17 @@ type state struct {
 	Cut        float64            `json:"cut"`
 	Last       time.Time          `json:"last"`
 	Queued     float64            `json:"queued"`
+	Lasts      map[string]int64   `json:"last_times,omitempty"`
 }
 
 // Save writes the figures down, for the checkpoint.
 func (s *Shipper) Save() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tally()
 	n := &s.n
 	return json.Marshal(state{n.selected, n.shipped, n.suppressed, n.dropped, n.batches, n.errors, n.sent, n.summaries, n.cut, n.last,
-		float64(s.queue.weight + s.flight.lines + s.spool.total().lines)})
+		float64(s.inMemory().lines + s.spool.total().lines), s.lastTimes(time.Now())})
 }
 
 // Load adds the figures of an earlier run, whose queue is gone but for what is
@@ -175,6 +184,12 @@ func (s *Shipper) Load(data []byte) error {
 	for _, m := range []struct{ to, from map[string]float64 }{{n.dropped, st.Dropped}, {n.batches, st.Batches}, {n.errors, st.Errors}} {
 		for k, v := range m.from {
 			m.to[k] += v
+		}
+	}
+	// A stamp of the far future in a checkpoint would push all lines there.
+	for text, last := range st.Lasts {
+		if last <= time.Now().Add(maxAhead).UnixNano() {
+			s.lasts[text] = max(s.lasts[text], last)
 		}
 	}
 	n.sent += st.Sent

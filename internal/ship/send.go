@@ -1,20 +1,8 @@
 package ship
 
 import (
-	"bytes"
-	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"slices"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/grafana/loki-client-go/pkg/backoff"
@@ -64,6 +52,7 @@ func (s *Shipper) run() {
 			break
 		}
 	}
+	<-s.dry
 	s.keepQueue()
 }
 
@@ -71,36 +60,18 @@ func (s *Shipper) run() {
 // it is full or has waited long enough. nil means that it is time to stop.
 func (s *Shipper) next() *batch {
 	for {
-		now := time.Now()
-		s.mu.Lock()
-		var wait time.Duration
+		b, seg, wait := s.choose(time.Now())
 		switch {
-		case s.stopped && (len(s.spool.segments) > 0 || s.queue.lines() == 0 || s.down || s.hard.Err() != nil):
-			// What is in the spool is safe, and what is in memory comes after it.
-			s.mu.Unlock()
-			return nil
-		case len(s.spool.segments) > 0:
-			seg := s.spool.segments[0]
-			s.spool.segments = s.spool.segments[1:]
-			s.flight = lot{seg.lines, seg.bytes}
-			s.mu.Unlock()
-			if b := s.unspool(seg); b != nil {
+		case b != nil:
+			return b
+		case seg != nil:
+			if b := s.unspool(*seg); b != nil {
 				return b
 			}
 			continue
-		case s.queue.lines() > 0:
-			wait = s.cfg.BatchWait - now.Sub(s.since)
-			if wait <= 0 || s.stopped || s.queue.bytes >= int64(s.cfg.BatchBytes) {
-				b := &batch{number: s.spool.number(), parts: [][]line{s.queue.take(int64(s.cfg.BatchBytes))}}
-				s.flight = amount(b.parts[0])
-				s.since = now
-				s.mu.Unlock()
-				return b
-			}
-		default:
-			wait = time.Hour
+		case wait < 0:
+			return nil
 		}
-		s.mu.Unlock()
 		timer := time.NewTimer(wait)
 		select {
 		case <-s.wake:
@@ -109,6 +80,34 @@ func (s *Shipper) next() *batch {
 		}
 		timer.Stop()
 	}
+}
+
+// choose is what is to be sent next: a batch of the queue, a segment of the
+// spool, or nothing for so long; less than 0 is to stop.
+func (s *Shipper) choose(now time.Time) (b *batch, seg *segment, wait time.Duration) {
+	s.spilling.Lock()
+	defer s.spilling.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopped && (len(s.spool.segments) > 0 || s.queue.lines() == 0 || s.down || s.hard.Err() != nil):
+		// What is in the spool is safe, and what is in memory comes after it.
+		return nil, nil, -1
+	case len(s.spool.segments) > 0:
+		first := s.spool.segments[0]
+		s.spool.segments = s.spool.segments[1:]
+		s.flight = lot{first.lines, first.bytes}
+		return nil, &first, 0
+	case s.queue.lines() == 0:
+		return nil, nil, time.Hour
+	}
+	wait = s.cfg.BatchWait - now.Sub(s.since)
+	if wait <= 0 || s.stopped || s.queue.bytes >= int64(s.cfg.BatchBytes) {
+		b = &batch{number: s.spool.number(), parts: [][]line{s.queue.take(int64(s.cfg.BatchBytes))}}
+		s.flight = amount(b.parts[0])
+		s.since = now
+	}
+	return b, nil, max(wait, 0)
 }
 
 // deliver sends a batch, in parts where it must, until each of its lines is
@@ -126,7 +125,10 @@ func (s *Shipper) deliver(b *batch) bool {
 			return false
 		}
 		b.pushes++
-		r := s.push(part)
+		s.mu.Lock()
+		to := s.sender
+		s.mu.Unlock()
+		r := to.push(s.hard, part)
 		s.note(r)
 		if s.hard.Err() != nil && r.kind == again {
 			return false
@@ -253,120 +255,14 @@ func (s *Shipper) pace(bytes int64) bool {
 	return s.hard.Err() == nil
 }
 
-// pause waits, and meanwhile moves the queue's head to the spool where the
-// memory gets short. It ends early when the Shipper is stopped.
+// pause waits, less long when the Shipper is stopped.
 func (s *Shipper) pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for {
-		s.spill()
-		select {
-		case <-timer.C:
-			return
-		case <-s.stopping:
-			return
-		case <-s.wake:
-		}
+	select {
+	case <-timer.C:
+	case <-s.stopping:
 	}
-}
-
-// kind is what is to be done after a push.
-type kind uint8
-
-const (
-	sent   kind = iota
-	again       // later, as it is
-	split       // in parts
-	reject      // not at all
-)
-
-type result struct {
-	kind   kind
-	reason string // of the failure, a value of the label
-	detail string
-	after  time.Duration // the server's wish
-	bytes  int
-}
-
-// push sends lines once.
-func (s *Shipper) push(part []line) result {
-	s.mu.Lock()
-	cfg, client := s.cfg, s.client
-	s.mu.Unlock()
-	body, contentType, err := encode(part, cfg.Encoding == "json")
-	if err != nil {
-		return result{kind: split, reason: "status_4xx", detail: "BUG: " + err.Error()}
-	}
-	ctx, cancel := context.WithTimeout(s.hard, cfg.Timeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, cfg.URL, bytes.NewReader(body))
-	if err != nil {
-		return result{kind: reject, reason: "connection", detail: err.Error()}
-	}
-	req.Header.Set("Content-Type", contentType)
-	req.Header.Set("User-Agent", "jvm-sidecar")
-	if cfg.Tenant != "" {
-		req.Header.Set("X-Scope-OrgID", cfg.Tenant)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return result{kind: again, reason: reasonOf(err), detail: err.Error()}
-	}
-	defer resp.Body.Close()
-	// The status is known; the text is only for the log. A body that drips is
-	// not waited for beyond the time-out, and a long one is not read.
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 2048))
-	detail := fmt.Sprintf("%s: %s", resp.Status, strings.TrimSpace(clean(string(text), 512)))
-	switch code := resp.StatusCode; {
-	case code/100 == 2:
-		return result{kind: sent, bytes: len(body)}
-	case code == http.StatusTooManyRequests:
-		return result{kind: again, reason: "throttled", detail: detail, after: retryAfter(resp.Header.Get("Retry-After"))}
-	case code/100 == 5:
-		return result{kind: again, reason: "status_5xx", detail: detail, after: retryAfter(resp.Header.Get("Retry-After"))}
-	case code == http.StatusRequestTimeout:
-		return result{kind: again, reason: "status_4xx", detail: detail}
-	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, code == http.StatusUnprocessableEntity:
-		return result{kind: split, reason: "status_4xx", detail: detail}
-	case code/100 == 3:
-		return result{kind: reject, reason: "status_3xx", detail: detail}
-	}
-	return result{kind: reject, reason: "status_4xx", detail: detail}
-}
-
-// retryAfter reads the header: seconds or a date.
-func retryAfter(h string) time.Duration {
-	if n, err := strconv.ParseFloat(h, 64); err == nil && n > 0 {
-		return time.Duration(min(n, 86400) * 1e9)
-	}
-	if t, err := http.ParseTime(h); err == nil {
-		return max(0, time.Until(t))
-	}
-	return 0
-}
-
-// reasonOf sorts the ways in which a push gets no answer.
-func reasonOf(err error) string {
-	var (
-		dns      *net.DNSError
-		verify   *tls.CertificateVerificationError
-		record   tls.RecordHeaderError
-		alert    tls.AlertError
-		unknown  x509.UnknownAuthorityError
-		host     x509.HostnameError
-		timedOut net.Error
-	)
-	switch {
-	case errors.As(err, &dns):
-		return "dns"
-	case errors.As(err, &verify), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &unknown), errors.As(err, &host):
-		return "tls"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timedOut) && timedOut.Timeout():
-		return "timeout"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection_refused"
-	}
-	return "connection"
 }
 
 // note counts a failure, and says once that it began and once that it ended.

@@ -10,7 +10,7 @@
 // fit is dropped, the oldest first, and counted.
 //
 //	stream ──> Tap ──> gate of the pattern ──> queue (memory) ──> batch ──> Loki
-//	           chosen?   │ more than N a s        │ full, or stop     │ 400: split
+//	           chosen?   │ more than N a s        │ half full, stop   │ 400: split
 //	                     v                        v                   │ 429, 5xx: wait
 //	             one line a second         spool (disk), else         │ other 4xx: drop
 //	             tells how many            dropped, counted           v
@@ -32,6 +32,7 @@
 package ship
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -69,16 +70,25 @@ type Shipper struct {
 	cfg     Config // what follows is guarded by mu
 	mask    masker
 	client  *http.Client
+	sender  sender
 	streams map[labels]*stream
+	lasts   map[string]int64 // of streams before other settings, or before a restart
 	taps    map[*Tap]bool
 	queue   queue
-	flight  lot // of the batch on its way
+	flight  lot // of the batch on its way to Loki
+	moving  lot // on their way to the spool
 	spool   spool
 	n       counts
 	stopped bool
 	since   time.Time // when the oldest line of the queue came
 
+	// spilling is held while lines are on their way from the queue to the spool:
+	// the sender must not take younger ones meanwhile. It is taken before mu.
+	spilling sync.Mutex
+
 	wake     chan struct{} // there is something to do
+	half     chan struct{} // the queue is half full
+	dry      chan struct{} // closed when nobody spills any more
 	stopping chan struct{}
 	hard     context.Context // ends when stopping has taken long enough
 	cancel   context.CancelFunc
@@ -107,17 +117,25 @@ func New(cfg Config, log *slog.Logger) (*Shipper, error) {
 }
 
 func newWith(cfg Config, log *slog.Logger, client *http.Client) (*Shipper, error) {
+	s := unstarted(cfg, log, client)
+	s.openSpool()
+	go s.clock()
+	go s.overflow()
+	go s.run()
+	return s, nil
+}
+
+// unstarted makes a Shipper that takes lines and does nothing with them.
+func unstarted(cfg Config, log *slog.Logger, client *http.Client) *Shipper {
 	s := &Shipper{
-		log: log, streams: map[labels]*stream{}, taps: map[*Tap]bool{},
-		wake: make(chan struct{}, 1), stopping: make(chan struct{}), done: make(chan struct{}),
+		log: log, streams: map[labels]*stream{}, lasts: map[string]int64{}, taps: map[*Tap]bool{},
+		wake: make(chan struct{}, 1), half: make(chan struct{}, 1), dry: make(chan struct{}),
+		stopping: make(chan struct{}), done: make(chan struct{}),
 		n: newCounts(),
 	}
 	s.hard, s.cancel = context.WithCancel(context.Background())
 	s.configure(cfg, client)
-	s.openSpool()
-	go s.clock()
-	go s.run()
-	return s, nil
+	return s
 }
 
 // clientOf checks the settings and makes the client.
@@ -161,14 +179,16 @@ func (s *Shipper) configure(cfg Config, client *http.Client) {
 		cfg.SpoolDir = s.cfg.SpoolDir
 	}
 	s.cfg, s.mask, s.host, s.client = cfg, newMasker(cfg.Masks), clean(host, 255), client
+	s.sender = &pusher{&cfg, client}
+	s.lasts = s.lastTimes(time.Now())
 	s.streams = map[labels]*stream{}
-	s.nudge()
+	nudge(s.wake)
 }
 
-// nudge wakes the sender up.
-func (s *Shipper) nudge() {
+// nudge wakes up whoever waits on the channel, now or later.
+func nudge(c chan struct{}) {
 	select {
-	case s.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -217,23 +237,42 @@ func (s *Shipper) put(t *Tap, e *Entry, text string, meta push.LabelsAdapter, no
 		// Loki refuses what is more than ten minutes ahead, and a clock that is
 		// wrong is no reason to lose the line: it gets our time, and keeps its own
 		// beside it.
-		meta = append(meta, push.LabelAdapter{Name: "event_time", Value: time.Unix(0, at).UTC().Format(time.RFC3339Nano)})
+		meta = append(meta, ownTime(at))
 		at = now.UnixNano()
 	}
 	st := s.stream(t, e)
 	l := line{stream: st, at: st.next(at), text: text, meta: meta, weight: weight}
+	if weight > 0 && l.at-at >= 1e9 {
+		// Two logs of one stream, or a clock that was set back: order is kept, and so
+		// is what the line said.
+		l.meta = append(l.meta, ownTime(at))
+	}
 	if s.queue.lines() == 0 {
 		s.since = now
 	}
 	s.queue.push(l)
+	s.bound()
+	if n := s.queue.bytes; n >= int64(s.cfg.BatchBytes) || s.queue.lines() == 1 {
+		nudge(s.wake)
+	}
+	if s.queue.bytes >= int64(s.cfg.QueueBytes)/2 {
+		nudge(s.half)
+	}
+	return l.at
+}
+
+// ownTime is the time of a line's own stamp, where it is sent with another one.
+func ownTime(at int64) push.LabelAdapter {
+	return push.LabelAdapter{Name: "event_time", Value: time.Unix(0, at).UTC().Format(time.RFC3339Nano)}
+}
+
+// bound keeps the queue within its memory: the oldest go. The caller holds the
+// lock.
+func (s *Shipper) bound() {
 	for s.queue.bytes > int64(s.cfg.QueueBytes) {
 		old := s.queue.pop()
 		s.drop(dropFull, old.weight)
 	}
-	if n := s.queue.bytes; n >= int64(s.cfg.BatchBytes) || n >= int64(s.cfg.QueueBytes)/2 || s.queue.lines() == 1 {
-		s.nudge()
-	}
-	return l.at
 }
 
 // drop counts lines that are lost; the caller holds the lock.
@@ -248,6 +287,10 @@ func (s *Shipper) drop(why string, lines int64) {
 func shape(mask masker, b []byte, limit int) (string, bool) {
 	// Masking is linear but not free: bound what a hostile line may cost.
 	raw := b[:min(len(b), 4*limit)]
+	if len(raw) < len(b) {
+		// In two halves of a word a mask may not know the secret (//user:pass@host).
+		raw = raw[:max(0, bytes.LastIndexAny(raw, " \t\n"))]
+	}
 	text := mask.mask(valid(raw))
 	if len(text) <= limit && len(raw) == len(b) {
 		return text, false
@@ -284,5 +327,5 @@ func (s *Shipper) Stop(ctx context.Context) {
 func (s *Shipper) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.queue.lines() == 0 && s.flight == (lot{}) && len(s.spool.segments) == 0
+	return s.queue.lines() == 0 && s.flight == (lot{}) && s.moving == (lot{}) && len(s.spool.segments) == 0
 }

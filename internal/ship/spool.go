@@ -183,62 +183,86 @@ func (s *Shipper) spooling() bool {
 	return s.cfg.SpoolDir != "" && s.cfg.SpoolBytes > 0 && time.Now().After(s.spool.bad)
 }
 
-// spill moves the queue's head to the spool until it is half empty.
-func (s *Shipper) spill() {
+// overflow spills whenever the queue is half full, in a goroutine of its own:
+// the sender may wait for an answer that does not come.
+func (s *Shipper) overflow() {
+	defer close(s.dry)
 	for {
-		s.mu.Lock()
-		if !s.spooling() || s.queue.bytes < int64(s.cfg.QueueBytes)/2 || s.hard.Err() != nil {
-			s.mu.Unlock()
+		select {
+		case <-s.stopping:
 			return
+		case <-s.half:
+			for s.spill() {
+			}
 		}
-		lines := s.queue.take(int64(s.cfg.BatchBytes))
-		number := s.spool.number()
-		s.hold(amount(lines), 1)
-		s.mu.Unlock()
-		s.toSpool(number, lines)
 	}
 }
 
-// hold adds to what is on its way, or takes from it; the caller holds the lock.
-func (s *Shipper) hold(n lot, sign int64) {
-	s.flight.lines += sign * n.lines
-	s.flight.bytes += sign * n.bytes
+// spill moves a batch from the queue's head to the spool, if that is more than
+// half full, and says whether it did.
+func (s *Shipper) spill() bool {
+	s.spilling.Lock()
+	defer s.spilling.Unlock()
+	s.mu.Lock()
+	if !s.spooling() || s.queue.bytes < int64(s.cfg.QueueBytes)/2 || s.stopped {
+		s.mu.Unlock()
+		return false
+	}
+	lines := s.queue.take(int64(s.cfg.BatchBytes))
+	number := s.spool.number()
+	s.hold(amount(lines), 1)
+	s.mu.Unlock()
+	if _, err := s.toSpool(number, lines); err != nil {
+		// A full disk: memory has room for them, until it is full as well.
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hold(amount(lines), -1)
+		s.queue.putBack(lines)
+		s.bound()
+		return false
+	}
+	return true
 }
 
-// toSpool writes lines that are counted as on their way. Where that fails they
-// are lost, and memory is all there is for the next half minute.
-func (s *Shipper) toSpool(number uint64, lines []line) (path string) {
-	n := amount(lines)
+// hold adds to what is on its way to the spool, or takes from it; the caller
+// holds the lock.
+func (s *Shipper) hold(n lot, sign int64) {
+	s.moving.lines += sign * n.lines
+	s.moving.bytes += sign * n.bytes
+}
+
+// toSpool writes lines that are held. On an error they still are, and memory is
+// all there is for the next half minute.
+func (s *Shipper) toSpool(number uint64, lines []line) (path string, err error) {
 	s.mu.Lock()
 	dir, limit := s.cfg.SpoolDir, s.cfg.SpoolBytes
 	s.mu.Unlock()
 	seg, err := writeSegment(dir, number, lines)
+	if err != nil {
+		s.log.Warn("the spool can't be written", "err", err)
+		s.mu.Lock()
+		s.spool.bad = time.Now().Add(30 * time.Second)
+		s.mu.Unlock()
+		return "", err
+	}
 	var gone []segment
 	s.mu.Lock()
-	s.hold(n, -1)
-	if err != nil {
-		s.drop(dropSpool, n.lines)
-		s.spool.bad = time.Now().Add(30 * time.Second)
-	} else {
-		at := len(s.spool.segments)
-		for at > 0 && s.spool.segments[at-1].number > number {
-			at--
-		}
-		s.spool.segments = append(s.spool.segments[:at:at], append([]segment{seg}, s.spool.segments[at:]...)...)
-		for len(s.spool.segments) > 0 && s.spool.total().bytes > limit {
-			gone = append(gone, s.spool.segments[0])
-			s.drop(dropSpoolFull, s.spool.segments[0].lines)
-			s.spool.segments = s.spool.segments[1:]
-		}
+	s.hold(amount(lines), -1)
+	at := len(s.spool.segments)
+	for at > 0 && s.spool.segments[at-1].number > number {
+		at--
+	}
+	s.spool.segments = append(s.spool.segments[:at:at], append([]segment{seg}, s.spool.segments[at:]...)...)
+	for len(s.spool.segments) > 0 && s.spool.total().bytes > limit {
+		gone = append(gone, s.spool.segments[0])
+		s.drop(dropSpoolFull, s.spool.segments[0].lines)
+		s.spool.segments = s.spool.segments[1:]
 	}
 	s.mu.Unlock()
 	for _, seg := range gone {
 		s.remove(seg.path)
 	}
-	if err != nil {
-		s.log.Warn("the spool can't be written", "err", err)
-	}
-	return seg.path
+	return seg.path, nil
 }
 
 // keep saves what is left of a batch when the Shipper stops.
@@ -250,25 +274,31 @@ func (s *Shipper) keep(b *batch) {
 	n := amount(rest)
 	s.mu.Lock()
 	spooling := s.spooling()
-	s.flight = n
-	switch {
-	case spooling || len(rest) == 0:
-	case b.file != "":
-		// Its file stays. What of it was sent is sent again by the next run, with
-		// the times it had.
-		s.spool.segments = append([]segment{{b.number, b.file, n}}, s.spool.segments...)
-		s.flight = lot{}
-	default:
-		s.drop(dropStopped, n.lines)
-		s.flight = lot{}
-	}
+	s.flight = lot{}
+	s.hold(n, 1)
 	s.mu.Unlock()
 	if len(rest) > 0 {
-		if !spooling {
+		written := ""
+		if spooling {
+			written, _ = s.toSpool(b.number, rest)
+		}
+		if written == "" {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.hold(n, -1)
+			switch {
+			case b.file != "":
+				// Its file stays. What of it was sent is sent again by the next run,
+				// with the times it had.
+				s.spool.segments = append([]segment{{b.number, b.file, n}}, s.spool.segments...)
+			case spooling:
+				s.drop(dropSpool, n.lines)
+			default:
+				s.drop(dropStopped, n.lines)
+			}
 			return
 		}
-		seg := s.toSpool(b.number, rest)
-		if seg == b.file {
+		if written == b.file {
 			return
 		}
 	}
@@ -295,6 +325,11 @@ func (s *Shipper) keepQueue() {
 		number := s.spool.number()
 		s.hold(n, 1)
 		s.mu.Unlock()
-		s.toSpool(number, lines)
+		if _, err := s.toSpool(number, lines); err != nil {
+			s.mu.Lock()
+			s.hold(n, -1)
+			s.drop(dropSpool, n.lines)
+			s.mu.Unlock()
+		}
 	}
 }

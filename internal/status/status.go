@@ -50,6 +50,49 @@ type Source struct {
 	// Refused are the last lines that could not be read, newest last. They are
 	// raw text of a stranger: shown only on loopback or to users.
 	Refused []Refused `json:"refused,omitempty"`
+	// Explain looks closely. With lines it takes the source's lock for as long as it
+	// takes to copy a few, so it is called for a person and not each tick, and not
+	// for one who may not see them. nil where there is nothing more to say.
+	Explain func(lines bool) Explained `json:"-"`
+}
+
+// Explained says how a source is read.
+type Explained struct {
+	// Entries are some of the last lines with what was made of them, Refused the
+	// last ones that could not be read, both newest last. Patterns are the most
+	// frequent kinds of records. All three are a stranger's text with what looks
+	// like a secret masked: shown only on loopback or to users.
+	Entries  []Entry   `json:"entries,omitempty"`
+	Refused  []Refused `json:"refused,omitempty"`
+	Patterns []Pattern `json:"patterns,omitempty"`
+	// Settings are those in force for the source, as the settings file has them.
+	Settings string `json:"settings,omitempty"`
+}
+
+// Entry is a line, or a run of lines of one kind, with what was made of it.
+type Entry struct {
+	Line string `json:"line"`
+	Made []Fact `json:"made,omitempty"`
+	// Refused is the reason where it could not be read.
+	Refused string `json:"refused,omitempty"`
+	// Again is how many of the same kind followed at once.
+	Again uint64 `json:"again,omitempty"`
+}
+
+// Fact is one thing that was read from a line.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Pattern is a kind of records: the text with what varies taken out.
+type Pattern struct {
+	Level   string `json:"level,omitempty"`
+	Logger  string `json:"logger,omitempty"`
+	Text    string `json:"text"`
+	Records uint64 `json:"records"`
+	// New says that it was seen for the first time since the log is followed.
+	New bool `json:"new,omitempty"`
 }
 
 // Ledger accounts for each byte that the kernel showed: written is read plus
@@ -61,6 +104,8 @@ type Ledger struct {
 	Lost    int64 `json:"lost"`
 	Lag     int64 `json:"lag"`
 	Gaps    int64 `json:"gaps"`
+	// LagSeconds is how long the oldest byte that was not read has been there.
+	LagSeconds float64 `json:"lag_seconds"`
 }
 
 // Refused is one line that a parser turned away.

@@ -234,6 +234,8 @@ func perfReason(reason string) string {
 	switch reason {
 	case "no_permission":
 		return "hsperfdata is there but may not be read"
+	case "no_openat2":
+		return "no file of the target is opened, since openat2 is not to be had here"
 	case "switched_off":
 		return "the JVM runs with -XX:-UsePerfData"
 	case "shared_memory_off":
@@ -296,6 +298,8 @@ func why(err error) (reason, needs string) {
 		return "not_found", ""
 	case errors.Is(err, fs.ErrPermission):
 		return "no_permission", "CAP_DAC_READ_SEARCH, or the user of the process"
+	case errors.Is(err, root.ErrNoOpenat2):
+		return "no_openat2", "Linux 5.6, or targets.without_openat2: walk"
 	case errors.Is(err, root.ErrNotTheirs):
 		return "not_the_targets", "a file that the target itself may read"
 	case errors.Is(err, root.ErrNotRegular), errors.Is(err, root.ErrKernel):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 )
 
 // Config is the section "targets" of the settings file.
@@ -13,8 +14,13 @@ type Config struct {
 	// servers below are looked for.
 	Discover bool `yaml:"discover"`
 	// Servers correct what discovery learnt, one entry a server. What
-	// "sidecar discover" prints is such a list.
+	// "sidecar discover" prints is such a list. A server that is listed and does
+	// not run has target_up 0, so that TargetDown fires for it too.
 	Servers []Server `yaml:"servers,omitempty"`
+	// WithoutOpenat2 says what to do on a kernel before 5.6, or under a seccomp
+	// filter that forbids openat2: refuse opens no file that a target names, walk
+	// opens them by walking the path name by name.
+	WithoutOpenat2 string `yaml:"without_openat2"`
 
 	// Proc is where the process file system is, and Root the folder that is "/"
 	// for processes in our own mount namespace. They are parameters so that a
@@ -25,7 +31,9 @@ type Config struct {
 }
 
 // DefaultConfig is what holds without a settings file.
-func DefaultConfig() Config { return Config{Discover: true, Proc: "/proc", Root: "/"} }
+func DefaultConfig() Config {
+	return Config{Discover: true, WithoutOpenat2: "refuse", Proc: "/proc", Root: "/"}
+}
 
 // Server corrects one target. A list that is given takes the place of the one
 // that was discovered; what is left out stays as discovered.
@@ -87,10 +95,26 @@ func (m Match) matches(t *Target) bool {
 	return false
 }
 
+// mayMatch says that a target could be the one, if more of it could be seen.
+func (m Match) mayMatch(t *Target) bool {
+	hidden := slices.ContainsFunc(t.Blind, func(b Blind) bool {
+		return b.Source == "target" && b.Reason != "no_version" && b.Reason != "not_found"
+	})
+	return hidden &&
+		(m.PID == 0 || m.PID == t.Process.PID) &&
+		(m.Base == "" || t.Base == "" || path.Clean(m.Base) == t.Base) &&
+		(m.MainClass == "" || t.Process.MainClass == "" || m.MainClass == t.Process.MainClass) &&
+		(m.Cwd == "" || t.Process.Cwd == "" || path.Clean(m.Cwd) == t.Process.Cwd) &&
+		(m.Port == 0 || len(t.Connectors) == 0 || slices.ContainsFunc(t.Connectors, func(c Connector) bool { return c.Port == m.Port }))
+}
+
 var targetName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.$:-]*$`)
 
 // Check finds the first mistake. Its text begins with the key.
 func (c Config) Check() error {
+	if c.WithoutOpenat2 != "refuse" && c.WithoutOpenat2 != "walk" {
+		return fmt.Errorf("without_openat2: %q is none of refuse, walk", c.WithoutOpenat2)
+	}
 	names := map[string]bool{}
 	for i, s := range c.Servers {
 		key := fmt.Sprintf("servers[%d]", i)

@@ -21,6 +21,10 @@ import (
 // user's name may mean nothing outside of a container, so every such folder is
 // looked at; the file must belong to the process' user and be no older than it.
 func (s *reader) perfdata(v *seen) {
+	if !root.HasOpenat2() && !root.WalkAllowed() {
+		v.perf.reason = "no_openat2"
+		return
+	}
 	v.perf.reason = "not_found"
 	for _, n := range v.w.list("/tmp", 100_000) {
 		if !strings.HasPrefix(n, "hsperfdata_") {

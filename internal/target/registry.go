@@ -17,17 +17,20 @@ import (
 //	a new process, key of a down one  that entry, one restart more
 //	a new process, key not known      a new entry, with a name of its own
 //	no process any more               down; forgotten after 24 hours
+//	no process, but in the settings   down, as long as they list it
 //	left out or renamed by settings   forgotten at once
 //
 // A process is its pid and start ticks within one boot of the machine. Wall time
 // plays no part, so a stepped clock restarts nobody.
 type Registry struct {
 	entries map[string]*Entry // by name
+	missing []Server
 }
 
 // Entry is one server through its restarts.
 type Entry struct {
-	Name     string `json:"name"`
+	Name string `json:"name"`
+	// Key is empty for a server of the settings that was never seen.
 	Key      string `json:"key"`
 	Kind     Kind   `json:"kind"`
 	Restarts int    `json:"restarts"`
@@ -55,6 +58,10 @@ const keptFor = 24 * time.Hour
 
 // NewRegistry makes an empty one.
 func NewRegistry() *Registry { return &Registry{entries: map[string]*Entry{}} }
+
+// Expect takes the servers that the settings list and the next scan to be given to
+// Update did not see: each of them is a target that is down.
+func (r *Registry) Expect(missing []Server) { r.missing = missing }
 
 // Update takes one scan, and the boot id of the machine (Scanner.Boot). The
 // result is every target, those that are down too, sorted by name.
@@ -87,7 +94,11 @@ func (r *Registry) Update(found []*Target, boot string, now time.Time) []*Entry 
 	}
 	for _, t := range strangers {
 		e := r.rename(r.byKey(t), t)
+		expected := t.named && r.neverSeen(t.Name)
 		switch {
+		case e == nil && expected:
+			e = r.entries[t.Name]
+			e.Key = t.key()
 		case e == nil:
 			e = &Entry{Name: r.freeName(t), Key: t.key(), known: t.Kind != JVM}
 			r.entries[e.Name] = e
@@ -97,8 +108,15 @@ func (r *Registry) Update(found []*Target, boot string, now time.Time) []*Entry 
 		e.Changed = true
 		r.see(e, t, boot, now)
 	}
+	listed := map[string]bool{}
+	for _, s := range r.missing {
+		listed[s.Name] = true
+		if r.entries[s.Name] == nil {
+			r.entries[s.Name] = &Entry{Name: s.Name, Kind: s.Kind, known: true}
+		}
+	}
 	for name, e := range r.entries {
-		if !e.Up && (!e.known || now.Sub(e.Seen) > keptFor) {
+		if !e.Up && !listed[name] && (!e.known || now.Sub(e.Seen) > keptFor) {
 			delete(r.entries, name)
 		}
 	}
@@ -119,11 +137,17 @@ func (r *Registry) see(e *Entry, t *Target, boot string, now time.Time) {
 // rename lets an entry go whose server the settings call otherwise by now; where
 // another entry has that name, the old one stays.
 func (r *Registry) rename(e *Entry, t *Target) *Entry {
-	if e == nil || !t.named || e.Name == t.Name || r.entries[t.Name] != nil {
+	if e == nil || !t.named || e.Name == t.Name || r.entries[t.Name] != nil && !r.neverSeen(t.Name) {
 		return e
 	}
 	delete(r.entries, e.Name)
 	return nil
+}
+
+// neverSeen says that a name stands for a server that only the settings know.
+func (r *Registry) neverSeen(name string) bool {
+	e := r.entries[name]
+	return e != nil && e.Key == ""
 }
 
 // Drop lets go of what the settings leave out: it is not down.
@@ -218,8 +242,11 @@ func (r *Registry) List() []*Entry {
 	return out
 }
 
-// Save writes the targets down for the next start of the sidecar.
-func (r *Registry) Save() ([]byte, error) { return json.Marshal(r.List()) }
+// Save writes the targets down for the next start of the sidecar, but for those
+// that only the settings know.
+func (r *Registry) Save() ([]byte, error) {
+	return json.Marshal(slices.DeleteFunc(r.List(), func(e *Entry) bool { return e.Key == "" }))
+}
 
 // Load takes back what Save wrote. A server that is still the same process goes
 // on; one that came back meanwhile has one restart more at the next Update.

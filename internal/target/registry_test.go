@@ -99,6 +99,77 @@ func TestRegistryFollowsTheSettings(t *testing.T) {
 	}
 }
 
+// A server that the settings list and that was never seen is down from the first
+// scan on, comes without a restart counted, and stays for as long as it is listed.
+func TestRegistryListed(t *testing.T) {
+	r := NewRegistry()
+	cfg := Config{Discover: true, Servers: []Server{{Name: "shop", Kind: Tomcat, Match: Match{Base: "/srv/c"}}}}
+	at := start
+	step := func(want string, found ...*Target) {
+		t.Helper()
+		at = at.Add(5 * time.Second)
+		r.Expect(missing(found, cfg, nil))
+		kept, _ := settle(found, nil, cfg)
+		if got := state(r.Update(kept, "b1", at)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	step("shop/0/down")
+	at = at.Add(48 * time.Hour)
+	step("shop/0/down")
+	// What only the settings know is not kept: they may be others at the next start.
+	if saved, err := r.Save(); err != nil || string(saved) != "[]" {
+		t.Errorf("saved %s, %v", saved, err)
+	}
+	step("shop/0/changed", server(3, "/srv/c", 8082))
+	step("shop/0", server(3, "/srv/c", 8082))
+	step("shop/0/down")
+	step("shop/1/changed", server(4, "/srv/c", 8082))
+	step("shop/1/down")
+	at = at.Add(48 * time.Hour)
+	step("shop/1/down")
+	cfg.Servers = nil
+	step("")
+
+	// It was known by the name that discovery gave, and is down when it is listed.
+	step("tomcat-8080/0/changed", server(5, "/srv/c", 8080))
+	step("tomcat-8080/0/down")
+	cfg.Servers = []Server{{Name: "shop", Match: Match{Base: "/srv/c"}}}
+	step("shop/0/down tomcat-8080/0/down")
+	step("shop/0/changed", server(6, "/srv/c", 8080))
+}
+
+// It is said that a server is not there only where it would be seen.
+func TestMissing(t *testing.T) {
+	listed := Config{Servers: []Server{{Name: "shop", Match: Match{Base: "/srv/c", Port: 8082}}, {Match: Match{Base: "/x"}, Ignore: true}}}
+	hidden := program(9, "", "")
+	hidden.Blind = []Blind{{Source: "target", Reason: "options_hidden"}}
+	elsewhere := server(7, "/srv/d", 8083)
+	elsewhere.Blind = []Blind{{Source: "target", Reason: "no_permission"}}
+	old := server(8, "", 8082)
+	old.Blind = []Blind{{Source: "target", Reason: "no_version"}}
+	for name, c := range map[string]struct {
+		found []*Target
+		blind []Blind
+		want  int
+	}{
+		"nobody":                     {want: 1},
+		"the server":                 {found: []*Target{server(1, "/srv/c", 8082)}},
+		"others":                     {found: []*Target{server(1, "/srv/a", 8080), program(2, "Main", "/w")}, want: 1},
+		"it on another port":         {found: []*Target{server(1, "/srv/c", 9090)}, want: 1},
+		"processes are hidden":       {blind: []Blind{{Reason: "hidepid"}}},
+		"a process is stuck":         {blind: []Blind{{Reason: "stuck"}}},
+		"links are not followed":     {blind: []Blind{{Reason: "no_openat2"}}, want: 1},
+		"one may be it":              {found: []*Target{hidden}},
+		"one can't be it":            {found: []*Target{elsewhere}, want: 1},
+		"only the version is hidden": {found: []*Target{old}, want: 1},
+	} {
+		if got := missing(c.found, listed, c.blind); len(got) != c.want || c.want == 1 && got[0].Name != "shop" {
+			t.Errorf("%s: %d missing, want %d", name, len(got), c.want)
+		}
+	}
+}
+
 // A program that lives for a moment is no target.
 func TestRegistryPrograms(t *testing.T) {
 	r := NewRegistry()
@@ -260,6 +331,7 @@ func TestSettingsAgain(t *testing.T) {
 	var file struct {
 		Targets Config `yaml:"targets"`
 	}
+	file.Targets = DefaultConfig()
 	dec := yaml.NewDecoder(strings.NewReader(string(out)))
 	dec.KnownFields(true)
 	if err := dec.Decode(&file); err != nil {
@@ -295,13 +367,15 @@ func TestSettingsAgain(t *testing.T) {
 
 func TestConfigCheck(t *testing.T) {
 	for text, want := range map[string]string{
-		"discover: on": "",
+		"discover: on":                                 "",
+		"without_openat2: walk":                        "",
+		"without_openat2: allow":                       `without_openat2: "allow" is none of refuse, walk`,
 		"servers: [{name: a, match: {base: /x}}]":      "",
 		"servers: [{match: {base: /x}, ignore: true}]": "",
-		"discover: off":                               "discover: off, and no servers are given: there is nothing to watch",
-		"servers: [{match: {base: /x}}]":              "servers[0].name: missing",
-		"servers: [{name: 'a b', match: {base: /x}}]": `servers[0].name: "a b" is no name: letters, digits, and . _ - $ : only`,
-		"servers: [{name: a}]":                        "servers[0].match: nothing to find the process by: give base, port, main_class, cwd or pid",
+		"discover: off":                                "discover: off, and no servers are given: there is nothing to watch",
+		"servers: [{match: {base: /x}}]":               "servers[0].name: missing",
+		"servers: [{name: 'a b', match: {base: /x}}]":  `servers[0].name: "a b" is no name: letters, digits, and . _ - $ : only`,
+		"servers: [{name: a}]":                         "servers[0].match: nothing to find the process by: give base, port, main_class, cwd or pid",
 		"servers: [{name: a, match: {port: 1}}, {name: a, match: {port: 2}}]":                        `servers[1].name: "a" is given twice`,
 		"servers: [{name: a, match: {port: 70000}}]":                                                 "servers[0].match.port: 70000 is no port",
 		"servers: [{name: a, match: {port: 1}, kind: nginx}]":                                        `servers[0].kind: "nginx" is none of tomcat, jetty, jvm`,

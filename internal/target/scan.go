@@ -101,6 +101,25 @@ func correct(t *Target, cfg Config) (out *Target, use, fixed bool) {
 	return t, cfg.Discover, false
 }
 
+// missing are the servers of the settings that have no process here. One is left
+// out where that can't be said: where processes are hidden or do not answer, or
+// where one that is seen only in part may be it.
+func missing(found []*Target, cfg Config, blind []Blind) (out []Server) {
+	for _, b := range blind {
+		switch b.Reason {
+		case "hidepid", "stuck", "platform":
+			return nil
+		}
+	}
+	for _, s := range cfg.Servers {
+		if s.Ignore || slices.ContainsFunc(found, func(t *Target) bool { return s.Match.matches(t) || s.Match.mayMatch(t) }) {
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // distinguish makes names differ: the base folder's name is added to those that
 // clash, then a number. A name from the settings stays.
 func distinguish(ts []*Target, fixed map[*Target]bool) {

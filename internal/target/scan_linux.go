@@ -30,6 +30,7 @@ type Scanner struct {
 	procs    map[int]*process
 	blind    []Blind
 	left     []*Target
+	missing  []Server
 	patience time.Duration
 	scanned  bool // the first Scan is over
 }
@@ -74,6 +75,9 @@ type visit struct {
 // New makes a Scanner.
 func New(cfg Config) *Scanner {
 	cfg.Proc, cfg.Root = cmpOr(cfg.Proc, "/proc"), cmpOr(cfg.Root, "/")
+	// Whoever opens a target's files, the followers and logdir too, learnt of them
+	// from a Scanner: so it is said here, before the first of them can be asked for.
+	root.AllowWalk(cfg.WithoutOpenat2 == "walk")
 	return &Scanner{reader: &reader{cfg: cfg}, procs: map[int]*process{}, patience: 2 * time.Second}
 }
 
@@ -108,6 +112,10 @@ const (
 
 // LeftOut are the targets of the last Scan that the settings leave out.
 func (s *Scanner) LeftOut() []*Target { return s.left }
+
+// Missing are the servers that the settings list and that the last Scan did not
+// see run.
+func (s *Scanner) Missing() []Server { return s.missing }
 
 // Scan looks at the machine. The targets are sorted, have names that differ, and
 // are not changed afterwards. An error means that nothing could be seen at all.
@@ -151,6 +159,7 @@ func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
 	}
 	s.scanned = true
 	found = onePerfOwner(found, fresh)
+	s.missing = missing(found, s.cfg, s.blind)
 	found, s.left = settle(found, parents, s.cfg)
 	return found, nil
 }
@@ -184,9 +193,14 @@ func (s *Scanner) machine() {
 				Detail: "/proc is mounted with hidepid: processes of other users are not visible"})
 		}
 	}
-	if root.Fallback() {
-		s.blind = append(s.blind, Blind{Source: "target", Reason: "no_openat2", Needs: "Linux 5.6, and a seccomp filter that allows openat2",
-			Detail: "the kernel has no openat2: links to absolute paths inside of a target's folders are not followed"})
+	if !root.HasOpenat2() {
+		b := Blind{Source: "target", Reason: "no_openat2", Needs: "Linux 5.6, a seccomp filter that allows openat2, or targets.without_openat2: walk",
+			Detail: "openat2 is not to be had here: no file that a target names is opened, neither settings nor logs nor hsperfdata"}
+		if root.WalkAllowed() {
+			b.Needs = "Linux 5.6, and a seccomp filter that allows openat2"
+			b.Detail = "openat2 is not to be had here: the paths of targets are walked name by name, as targets.without_openat2 allows"
+		}
+		s.blind = append(s.blind, b)
 	}
 }
 

@@ -18,9 +18,10 @@ import (
 // name of their program, and their settings by the command line: there are no
 // open descriptors, no hsperfdata of another user, no namespaces.
 type Scanner struct {
-	cfg   Config
-	known map[int]*known
-	left  []*Target
+	cfg     Config
+	known   map[int]*known
+	left    []*Target
+	missing []Server
 }
 
 type known struct {
@@ -33,6 +34,10 @@ func New(cfg Config) *Scanner { return &Scanner{cfg: cfg, known: map[int]*known{
 
 // LeftOut are the targets of the last Scan that the settings leave out.
 func (s *Scanner) LeftOut() []*Target { return s.left }
+
+// Missing are the servers that the settings list and that the last Scan did not
+// see run.
+func (s *Scanner) Missing() []Server { return s.missing }
 
 // Blind is what can't be seen of the machine as a whole.
 func (s *Scanner) Blind() []Blind {
@@ -78,6 +83,7 @@ func (s *Scanner) Scan(ctx context.Context, now time.Time) ([]*Target, error) {
 			delete(s.known, pid)
 		}
 	}
+	s.missing = missing(found, s.cfg, s.Blind())
 	found, s.left = settle(found, parents, s.cfg)
 	return found, nil
 }

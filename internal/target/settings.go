@@ -126,7 +126,12 @@ func (t *Target) how(key, part string) string {
 // about is what stands above a server: what runs it, what can't be seen, and
 // what will hurt.
 func (t *Target) about() string {
-	lines := []string{fmt.Sprintf("%s: %s %s, pid %d of user %d, Java %s %s", t.Name, t.Kind, t.Version, t.Process.PID, t.Process.UID, t.JDK.Version, t.JDK.VM)}
+	who := strings.TrimSpace(fmt.Sprintf("%s: %s %s", t.Name, t.Kind, t.Version))
+	java := ""
+	if t.JDK.Version != "" {
+		java = strings.TrimSpace(fmt.Sprintf(", Java %s %s", t.JDK.Version, t.JDK.VM))
+	}
+	lines := []string{fmt.Sprintf("%s, pid %d of user %d%s", who, t.Process.PID, t.Process.UID, java)}
 	for _, b := range t.Blind {
 		line := fmt.Sprintf("can't see (%s, %s): %s", b.Source, b.Reason, b.Detail)
 		if b.Needs != "" {

@@ -3,19 +3,10 @@ package web
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"io/fs"
-	"log/slog"
-	"maps"
-	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -55,60 +46,6 @@ func TestPageHasNoInlineScript(t *testing.T) {
 	}
 }
 
-// history answers the query API the way the engine does: each series of the
-// page has a wave over all of the span, and an alert fires in the middle of it.
-type history struct {
-	mu      sync.Mutex
-	heights map[string]float64
-}
-
-// height is another one for each query, so that no line hides another.
-func (h *history) height(query string) float64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.heights == nil {
-		h.heights = map[string]float64{}
-	}
-	if _, ok := h.heights[query]; !ok {
-		h.heights[query] = 3 * float64(len(h.heights))
-	}
-	return h.heights[query]
-}
-
-func (h *history) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	type series struct {
-		Metric map[string]string `json:"metric"`
-		Values [][2]any          `json:"values,omitempty"`
-		Value  *[2]any           `json:"value,omitempty"`
-	}
-	var result []series
-	q := r.FormValue("query")
-	labels := map[string]string{"code": "2xx", "pool": "catalina-exec", "port": "8080", "dir": "/logs", "event": "<img src=x onerror=alert(1)>", "class": "java.lang.Error", "route": "/slow"}
-	if strings.HasPrefix(r.URL.Path, "/api/v1/query_range") {
-		from, _ := strconv.ParseFloat(r.FormValue("start"), 64)
-		to, _ := strconv.ParseFloat(r.FormValue("end"), 64)
-		for i, expr := range strings.Split(strings.TrimPrefix(q, "label_replace("), " or label_replace(") {
-			height := h.height(expr)
-			of := maps.Clone(labels)
-			of["line"], of["alertname"] = strconv.Itoa(i), "ExecutorRejectionStorm"
-			var values [][2]any
-			for at := from; at <= to; at++ {
-				if strings.HasPrefix(expr, "ALERTS") && (at < to-400 || at > to-300) {
-					continue
-				}
-				values = append(values, [2]any{at, fmt.Sprint(1.5 + math.Sin(at/20) + height)})
-			}
-			if len(values) > 0 {
-				result = append(result, series{Metric: of, Values: values})
-			}
-		}
-	} else {
-		result = append(result, series{Metric: labels, Value: &[2]any{1, "2"}})
-	}
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"resultType": "matrix", "result": result}})
-}
-
 // shots is where the screenshots go: kept when SIDECAR_SCREENSHOTS names a
 // folder, as CI does.
 func shots(t *testing.T) string {
@@ -121,29 +58,41 @@ func shots(t *testing.T) string {
 	return t.TempDir()
 }
 
+// shoot keeps a picture of the page.
+func shoot(t *testing.T, b *lab.Browser, name string) {
+	t.Helper()
+	if err := b.Screenshot(filepath.Join(shots(t), name+".png")); err != nil {
+		t.Error(err)
+	}
+}
+
+// axeFindsNothing holds the page as it is against axe-core.
+func axeFindsNothing(t *testing.T, b *lab.Browser, name string) {
+	t.Helper()
+	axe, err := lab.Axe()
+	lab.Need(t, err)
+	found, err := b.Violations(axe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		t.Errorf("%s: %s", name, f)
+	}
+}
+
 // TestLivePageInABrowser shows the page to a real Chromium: with the engine's
 // history, in the dark, on a phone.
 func TestLivePageInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	server := httptest.NewServer(Handler(running(), Options{API: &history{}, Log: slog.New(slog.DiscardHandler)}))
-	defer server.Close()
-	b, err := lab.StartBrowser(t.TempDir(), 1280, 1700)
-	lab.Need(t, err)
-	t.Cleanup(b.Stop)
-	if err := b.Go(server.URL + "/"); err != nil {
-		t.Fatal(err)
-	}
-	if !b.Until(20*time.Second, `document.querySelectorAll("#live-charts canvas").length === 8`) {
-		t.Fatalf("not 8 charts; console: %v", b.Console())
-	}
+	b, page := openLive(t, closely(1), newHistory(), "")
 	var points []int
 	if !b.Until(10*time.Second, `[...document.querySelectorAll(".chart .plot")].every((p) => !p.getAttribute("aria-label").endsWith("no data"))`) {
 		t.Errorf("charts without data; console: %v", b.Console())
 	}
 	// A canvas holds what was drawn: pixels of a line's own colour.
-	if err := b.Eval(`[...document.querySelectorAll(".chart")].map((c) => {
+	if err := b.Eval(`[...document.querySelectorAll(".chart:has(.dot)")].map((c) => {
 		const canvas = c.querySelector("canvas"), dot = c.querySelector(".dot");
 		const want = getComputedStyle(dot).backgroundColor.match(/\d+/g).map(Number);
 		const px = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -160,7 +109,7 @@ func TestLivePageInABrowser(t *testing.T) {
 	}
 	t.Logf("pixels of the first line of each chart: %v", points)
 	var words []string
-	if err := b.Eval(`import("/static/live/chart.js").then((m) => [[0.996, "percentunit"], [0.0042, "s"], [12.3, "s"], [0, "s"], [1536, "bytes"], [2.5e6, "Bps"], [0.25, "reqps"], [998, "reqps"], [10, "none"], [null, "s"]].map(([v, u]) => m.format(v, u)))`, &words); err != nil {
+	if err := b.Eval(`import("/static/live/words.js").then((m) => [[0.996, "percentunit"], [0.0042, "s"], [12.3, "s"], [0, "s"], [1536, "bytes"], [2.5e6, "Bps"], [0.25, "reqps"], [998, "reqps"], [10, "none"], [null, "s"]].map(([v, u]) => m.format(v, u)))`, &words); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := strings.Join(words, ", "), "100 %, 4.2 ms, 12 s, 0 s, 1.5 KiB, 2.5 MB/s, 0.25 /s, 998 /s, 10, –"; got != want {
@@ -171,20 +120,39 @@ func TestLivePageInABrowser(t *testing.T) {
 		t.Errorf("alerts: %q, %v", alerts, err)
 	}
 	// What a stranger wrote into a log is text, in the page's own part and in the tables.
-	if !b.Until(10*time.Second, `document.querySelector("#table-event td")?.textContent.includes("<img src=x")`) {
+	if !b.Until(10*time.Second, `document.querySelector("#table-events td")?.textContent.includes("<img src=x")`) {
 		t.Error("the event's name is not in the table as text")
 	}
 	var foreign int
 	if err := b.Eval(`document.querySelectorAll("main img, main script").length`, &foreign); err != nil || foreign != 0 {
 		t.Errorf("%d elements out of a log: %v", foreign, err)
 	}
-	if !b.Until(time.Second, `document.body.textContent.includes("<script>alert(1)</script>")`) {
+	if !b.Until(time.Second, `document.body.textContent.includes("<script>alert(2)</script>")`) {
 		t.Error("the refused line is not shown as text")
 	}
-	dir := shots(t)
-	if err := b.Screenshot(filepath.Join(dir, "live-light.png")); err != nil {
-		t.Error(err)
+	if got := b.Words(`document.querySelector(".headline").textContent`); got != "tomcat-8080 turns requests away: 48 a second (and 1 more)" {
+		t.Errorf("the headline: %q", got)
 	}
+	if got := b.Words(`document.querySelector(".next").textContent`); got != "Look at the pool's threads." {
+		t.Errorf("what is next: %q", got)
+	}
+	// The heat map has cells of more than one shade.
+	var shades int
+	if err := b.Eval(`(() => {
+		const canvas = document.querySelector("#chart-spread canvas");
+		const px = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+		const seen = new Map();
+		for (let i = 0; i < px.length; i += 4) if (px[i + 2] - px[i] > 20 && px[i + 3] === 255) seen.set(px[i], (seen.get(px[i]) ?? 0) + 1);
+		return [...seen.values()].filter((n) => n > 30).length;
+	})()`, &shades); err != nil || shades < 5 {
+		t.Errorf("the heat map has %d shades: %v", shades, err)
+	}
+	look := func(name string) {
+		t.Helper()
+		shoot(t, b, name)
+		axeFindsNothing(t, b, name)
+	}
+	look("live-light")
 	// Each control is reached by the keyboard and has a name.
 	var nameless []string
 	if err := b.Eval(`[...document.querySelectorAll("a, button, select, summary")].filter((e) => e.tabIndex < 0 || !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length)).map((e) => e.outerHTML)`, &nameless); err != nil || len(nameless) > 0 {
@@ -196,23 +164,31 @@ func TestLivePageInABrowser(t *testing.T) {
 	if !b.Until(5*time.Second, `getComputedStyle(document.body).backgroundColor === "rgb(13, 17, 23)"`) {
 		t.Error("the page is not dark in the dark")
 	}
-	if err := b.Screenshot(filepath.Join(dir, "live-dark.png")); err != nil {
-		t.Error(err)
+	if !b.Until(5*time.Second, `[...document.querySelectorAll(".chart:has(.dot)")].every((e) => !e.chart.visible || e.chart.plot.series.slice(1).every((s) => !["#2563c9", "#c8102e", "#0f7a5a"].includes(s.stroke())))`) {
+		t.Error("a chart keeps the colours of the light")
 	}
+	look("live-dark")
 	if err := b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !b.Until(5*time.Second, `document.documentElement.scrollWidth <= 360`) {
 		t.Error("on a phone the page is wider than the screen")
 	}
-	if err := b.Screenshot(filepath.Join(dir, "live-phone.png")); err != nil {
-		t.Error(err)
-	}
+	look("live-phone")
 	if said := b.Console(); len(said) > 0 {
 		t.Errorf("the console says: %v", said)
 	}
-	if out := b.Outside(server.URL); len(out) > 0 || len(b.Requests()) < 10 {
+	if out := b.Outside(page); len(out) > 0 || len(b.Requests()) < 10 {
 		t.Errorf("requests to elsewhere: %v (of %d)", out, len(b.Requests()))
+	}
+	// axe-core finds what is wrong, if something is.
+	if err := b.Eval(`document.querySelector("main").prepend(Object.assign(new Image(), { src: "/static/icon.svg" })), true`, new(bool)); err != nil {
+		t.Fatal(err)
+	}
+	axe, err := lab.Axe()
+	lab.Need(t, err)
+	if found, err := b.Violations(axe); err != nil || !strings.Contains(strings.Join(found, " "), "image-alt") {
+		t.Errorf("axe-core takes a picture without words: %v, %v", found, err)
 	}
 	// What is held against nothing proves nothing: an error and a request outside
 	// are seen, and the policy stops the request.

@@ -51,6 +51,7 @@ func Handler(m Monitor, o Options) http.Handler {
 	mux.HandleFunc("GET /-/ready", s.ready)
 	mux.HandleFunc("/-/reload", s.reload)
 	mux.HandleFunc("GET /status.json", s.statusJSON)
+	mux.HandleFunc("GET /explain.json", s.explain)
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.Handle("GET /static/", http.FileServerFS(static))
 	if o.API == nil {
@@ -176,7 +177,19 @@ func (s *site) isTrusted(r *http.Request) bool {
 	}
 	ip := net.ParseIP(host)
 	// A proxy on this machine speaks for somebody else.
-	return ip != nil && ip.IsLoopback() && r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == ""
+	return ip != nil && ip.IsLoopback() && r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == "" && isOurName(r.Host)
+}
+
+// isOurName says whether a visitor asked for this machine by a name that nobody
+// else can own. A browser here that shows a stranger's page, whose name in the DNS
+// was changed to 127.0.0.1 meanwhile, comes from loopback too, and lets that page
+// read the answer; but it still asks for the stranger's name.
+func isOurName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	return net.ParseIP(host) != nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost")
 }
 
 // age is how old something is, for the page.

@@ -43,7 +43,7 @@ func get(t *testing.T, m Monitor, o Options, path string, change ...func(*http.R
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := httptest.NewRequest("GET", path, nil)
+	r := httptest.NewRequest("GET", "http://localhost:10404"+path, nil)
 	r.RemoteAddr = "127.0.0.1:5000"
 	for _, c := range change {
 		c(r)
@@ -108,11 +108,12 @@ func TestBeforeTheFirstTick(t *testing.T) {
 func TestRawLinesStayOnLoopback(t *testing.T) {
 	away := func(r *http.Request) { r.RemoteAddr = "192.0.2.7:5000" }
 	proxied := func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }
+	renamed := func(r *http.Request) { r.Host = "stranger.example:10404" }
 	for _, path := range []string{"/", "/status.json"} {
 		if got := body(t, get(t, running(), Options{}, path)); !strings.Contains(got, "alert(1)") {
 			t.Errorf("%s on loopback: no raw line", path)
 		}
-		for name, change := range map[string]func(*http.Request){"from away": away, "by a proxy": proxied} {
+		for name, change := range map[string]func(*http.Request){"from away": away, "by a proxy": proxied, "by a stranger's name": renamed} {
 			if got := body(t, get(t, running(), Options{}, path, change)); strings.Contains(got, "alert(1)") {
 				t.Errorf("%s %s: a raw line is shown", path, name)
 			}
@@ -149,6 +150,7 @@ func TestReload(t *testing.T) {
 	for name, change := range map[string]func(*http.Request){
 		"another machine":     func(r *http.Request) { r.RemoteAddr = "192.0.2.7:5000" },
 		"a proxy":             func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") },
+		"a stranger's name":   func(r *http.Request) { r.Host = "stranger.example:10404" },
 		"another site's page": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
 	} {
 		if r := get(t, running(), Options{Reload: reload}, "/-/reload", post, change); r.StatusCode != 403 || calls != 1 {
@@ -162,6 +164,17 @@ func TestReload(t *testing.T) {
 	fails := func() error { return errors.New("sidecar.yml: limits.cpu: not a number") }
 	if got := body(t, get(t, running(), Options{Reload: fails}, "/-/reload", post)); !strings.Contains(got, "limits.cpu") {
 		t.Errorf("a failed reload does not say why: %s", got)
+	}
+}
+
+func TestOurNames(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost:10404": true, "127.0.0.1:10404": true, "[::1]:10404": true, "::1": true, "192.0.2.7": true, "web7:10404": true, "a.localhost": true, "": true,
+		"stranger.example:10404": false, "127.0.0.1.stranger.example": false, "localhost.stranger.example:1": false,
+	} {
+		if isOurName(host) != want {
+			t.Errorf("%s: %v", host, !want)
+		}
 	}
 }
 

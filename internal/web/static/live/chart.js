@@ -2,190 +2,220 @@
 // the PromQL behind it.
 /* global uPlot */
 import { fill } from "./series.js";
+import { drawBands, drawMarks, masked } from "./marks.js";
+import { clock, colour, copy, format, make, put, shades } from "./words.js";
 
-// Colours that are told apart on white and on black, also by most who see few.
-const COLOURS = ["#2f81f7", "#d1641c", "#8b5cf6", "#1a9a6c", "#c2410c", "#b5489a", "#7a8a00", "#6b7280"];
-const BAD = "#d1242f";
+const HEIGHT = 190;
 
-// A drag across one chart zooms all; they run again after a double click.
-let zoomed = false;
-
-const scaled = (v, base, units) => {
-  let i = 0;
-  for (v = v || 0; Math.abs(v) >= base && i < units.length - 1; i++) v /= base;
-  return short(v) + " " + units[i];
-};
-
-// Not toPrecision alone: of 99.6 that makes 1.0e+2.
-const short = (v) => (Math.abs(v) >= 10 || Number.isInteger(v) ? v.toFixed(0) : String(Number(v.toPrecision(2))));
-
-// format puts a value into words, by Grafana's names of the units.
-export function format(v, unit) {
-  if (v === null || v === undefined) return "–";
-  switch (unit) {
-    case "s":
-      return v >= 1 || v === 0 ? short(v) + " s" : v >= 0.001 ? short(v * 1e3) + " ms" : short(v * 1e6) + " µs";
-    case "bytes":
-      return scaled(v, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
-    case "Bps":
-      return scaled(v, 1000, ["B/s", "kB/s", "MB/s", "GB/s"]);
-    case "percentunit":
-      return short(v * 100) + " %";
-    case "reqps":
-    case "cps":
-      return scaled(v, 1000, ["/s", "k/s", "M/s"]);
-  }
-  return scaled(v, 1000, ["", "k", "M"]).trim();
-}
-
-// clock is the time of the viewer's own place, in 24 hours as logs have it.
-const clock = (t, step) => new Date(t * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: step < 60 ? "2-digit" : undefined });
-
+// Chart is what all kinds of charts have in common. A kind says what its series
+// are (lines), what its y axis is (top, axisY), and what it shows in words.
 export class Chart {
-  constructor(place, spec, target, alerts, grid) {
-    Object.assign(this, { spec, grid, alerts, visible: true });
-    this.queries = spec.series.map((s) => fill(s.expr, target)).join("\n");
-    this.root = document.createElement("figure");
-    this.root.className = "chart";
-    this.root.id = "chart-" + spec.id;
-    this.root.innerHTML =
-      '<figcaption><h3></h3><p class="dim"></p></figcaption><div class="plot" role="img"></div><p class="stale" hidden></p><ul class="legend"></ul><details><summary>PromQL</summary><pre></pre><button type="button">Copy</button></details>';
-    const part = (q) => this.root.querySelector(q);
-    part("h3").textContent = spec.title;
-    part("p.dim").textContent = spec.about;
-    part("pre").textContent = this.queries;
-    part("button").setAttribute("aria-label", `Copy the PromQL of: ${spec.title}`);
-    part("button").addEventListener("click", (e) => this.copy(e.target));
-    this.plotAt = part(".plot");
-    this.stale = part(".stale");
-    this.legend = part(".legend");
+  // run is what all charts share: the view, the alerts and marks of the server,
+  // and zoom, which all of them follow.
+  constructor(place, spec, run, grid, id) {
+    Object.assign(this, { spec, grid, run, visible: true, wide: 300 });
+    this.sources = new Set([spec.source, ...spec.series.map((s) => s.source ?? spec.source)]);
+    this.queries = spec.series.map((s) => fill(s.expr, run.target)).join("\n");
+    this.root = make("figure", "chart");
+    this.root.id = id;
+    this.root.chart = this; // for whoever opens the console, and for the tests
+    const caption = make("figcaption");
+    const title = make("h3", "", spec.title);
+    if (run.name) title.append(" ", make("span", "of", run.name));
+    caption.append(title, make("p", "dim", spec.about));
+    this.plotAt = make("div", "plot");
+    Object.assign(this.plotAt, { tabIndex: 0, role: "group" });
+    this.plotAt.setAttribute("aria-roledescription", "chart");
+    this.stale = make("p", "stale");
+    this.legend = make("ul", "legend");
+    const more = make("details");
+    const pre = make("pre", "", this.queries);
+    pre.tabIndex = 0; // it may scroll
+    const button = make("button", "", "Copy");
+    button.type = "button";
+    button.setAttribute("aria-label", `Copy the PromQL of: ${spec.title}`);
+    button.addEventListener("click", () => copy(button, this.queries, pre));
+    more.append(make("summary", "", "PromQL"), pre, button);
+    more.firstChild.setAttribute("aria-label", `PromQL of: ${spec.title}`);
+    const box = make("div", "box");
+    box.append(this.plotAt, this.stale);
+    this.root.append(caption, box, this.legend, more);
     place.append(this.root);
-    new IntersectionObserver(([e]) => (this.visible = e.isIntersecting)).observe(this.root);
-    new ResizeObserver(() => this.plot?.setSize(this.size())).observe(this.plotAt);
+    // One that is out of sight is not drawn; it is when it comes into it.
+    this.seen = new IntersectionObserver(([e]) => {
+      this.visible = e.isIntersecting;
+      if (this.visible) run.soon();
+    });
+    this.seen.observe(this.root);
+    // Width is measured when it changes, and not at each draw: that would cost a
+    // layout of the page each time.
+    this.sized = new ResizeObserver(([e]) => {
+      this.wide = Math.max(Math.floor(e.contentRect.width), 200);
+      this.plot?.setSize(this.size());
+    });
+    this.sized.observe(this.plotAt);
   }
 
-  async copy(button) {
-    try {
-      await navigator.clipboard.writeText(this.queries);
-      button.textContent = "Copied";
-    } catch {
-      // A page without TLS may not write the clipboard: select it for the hand.
-      getSelection().selectAllChildren(this.root.querySelector("pre"));
-      button.textContent = "Selected: press Ctrl+C";
-    }
+  remove() {
+    this.seen.disconnect();
+    this.sized.disconnect();
+    this.plot?.destroy();
+    this.root.remove();
   }
 
   size() {
-    return { width: Math.max(this.plotAt.clientWidth, 200), height: 180 };
+    return { width: this.wide, height: HEIGHT };
   }
 
   // forget makes the next draw start with new colours.
   forget() {
     this.plot?.destroy();
-    this.plot = this.names = null;
+    this.plot = this.names = this.worded = null;
   }
 
-  draw(span, since) {
-    const names = [...this.grid.rows.keys()].sort();
-    if (!this.plot || names.join("\0") !== this.names) this.make(names);
-    this.names = names.join("\0");
-    const times = this.grid.times();
-    this.plot.setData([times, ...names.map((n) => this.grid.rows.get(n))], false);
+  // measure is the greatest value in view; where two servers are compared, both
+  // charts of a question have the axis of the greater.
+  measure(from, to) {
+    this.own = this.most(from, to);
+  }
+
+  draw(from, to) {
+    const names = this.namesNow();
+    const key = names.join("\0");
+    this.marks = this.run.marks.of(this.sources, this.grid.end);
+    this.top = Math.max(this.own, this.peer?.own ?? 0);
+    if (!this.plot || key !== this.names) this.begin(names);
+    this.names = key;
     this.plot.batch(() => {
-      if (!zoomed) this.plot.setScale("x", { min: this.grid.end - span, max: this.grid.end });
-      else this.plot.redraw();
+      this.plot.setData(this.data(names), false);
+      this.plot.setScale("x", { min: from, max: to });
     });
-    this.words(names, since);
+    this.words(names);
+  }
+
+  begin(names) {
+    this.plot?.destroy();
+    const style = getComputedStyle(document.documentElement);
+    const ink = style.getPropertyValue("--dim").trim();
+    const line = style.getPropertyValue("--grid").trim();
+    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, size: 4 }, font: "11px system-ui, sans-serif" };
+    this.plot = new uPlot(
+      {
+        ...this.size(),
+        padding: [10, 18, 0, 0],
+        legend: { show: false },
+        cursor: { sync: { key: "run", scales: ["x", null] }, drag: { x: true, y: false, setScale: false }, points: { show: this.dots } },
+        scales: { x: { time: true }, y: this.scaleY() },
+        axes: [{ ...axis, size: 26, space: 70, values: (_, ticks, __, ___, step) => ticks.map((t) => clock(t, step)) }, { ...axis, size: 62, ...this.axisY() }],
+        series: [{}, ...this.lines(names)],
+        hooks: {
+          drawClear: [(u) => (drawBands(u, this.run.alerts, shades()), drawMarks(u, this.marks, ink), this.below?.(u))],
+          setSelect: [
+            (u) => {
+              if (u.select.width < 4) return;
+              const [a, b] = [u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")];
+              u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+              this.run.zoom(a, b);
+            },
+          ],
+          setCursor: [(u) => this.under(u.cursor.idx)],
+        },
+      },
+      this.data(names),
+      this.plotAt,
+    );
+  }
+
+  // step moves the cursor of all charts by points, for the keyboard.
+  step(by) {
+    const u = this.plot;
+    if (!u) return;
+    const at = u.cursor.idx ?? u.valToIdx(u.scales.x.max);
+    const next = Math.min(Math.max(at + by, u.valToIdx(u.scales.x.min)), u.valToIdx(u.scales.x.max));
+    u.setCursor({ left: u.valToPos(u.data[0][next], "x"), top: u.over.clientHeight / 2 }, true, true);
   }
 
   // words are what the picture shows, for those who don't see it, and the mark of
   // a source that stands still.
-  words(names, since) {
-    const values = names.map((n) => format(this.grid.last(n), this.spec.unit));
-    if (this.figures?.length !== names.length || this.worded !== this.names) {
-      this.worded = this.names;
-      this.figures = names.map(() => document.createElement("b"));
-      this.legend.replaceChildren(
-        ...names.map((n, i) => {
-          const li = document.createElement("li");
-          const dot = document.createElement("span");
-          dot.className = "dot";
-          dot.style.background = this.colour(n, i);
-          li.append(dot, `${n} `, this.figures[i]);
-          return li;
-        }),
-      );
-    }
-    values.forEach((v, i) => this.figures[i].textContent !== v && (this.figures[i].textContent = v));
-    const label = `${this.spec.title} Now: ${names.map((n, i) => `${n} ${values[i]}`).join(", ") || "no data"}`;
+  words(names) {
+    const said = this.newest(names);
+    const label = `${this.spec.title} ${this.run.name ? `${this.run.name}. ` : ""}Now: ${said || "no data"}`;
     if (this.label !== label) this.plotAt.setAttribute("aria-label", (this.label = label));
     const old = this.grid.end - this.grid.seen;
-    let said = "";
-    if (this.grid.seen && old > 5) said = `No data for ${old} s`;
-    else if (!this.grid.seen && this.grid.end - since > 5) said = "No data";
-    this.stale.hidden = said === "";
-    if (this.stale.textContent !== said) this.stale.textContent = said;
-    this.root.classList.toggle("frozen", said !== "");
+    const hindered = this.marks.filter((m) => m.now).map((m) => m.why);
+    let why = hindered.join(", ");
+    if (!why && this.grid.seen && old > 8) why = `no data for ${Math.round(old)} s`;
+    put(this.stale, why ? `Standing still: ${why}` : !this.grid.seen && this.run.asked() ? `No data: ${this.spec.none}` : "");
+    this.root.classList.toggle("frozen", why !== "");
+    this.root.classList.toggle("none", !this.grid.seen);
+  }
+}
+
+// LineChart draws a line for each series.
+export class LineChart extends Chart {
+  dots = true;
+
+  namesNow() {
+    const order = (n) => (this.dashed(n) ? "2" : n === "turned away" ? "1" : "0") + n;
+    return [...this.grid.rows.keys()].sort((a, b) => (order(a) < order(b) ? -1 : 1));
+  }
+
+  most(from, to) {
+    return this.grid.most(from, to);
+  }
+
+  data(names) {
+    const t0 = this.grid.end - this.grid.span + 1;
+    return [this.grid.times(), ...names.map((n) => masked(this.grid.rows.get(n), this.marks ?? [], t0))];
+  }
+
+  scaleY() {
+    return { range: () => [0, this.top > 0 ? this.top * 1.08 : 1] };
+  }
+
+  axisY() {
+    // Sizes are told in powers of 1024, so the axis is divided by them.
+    const incrs = this.spec.unit === "bytes" ? Array.from({ length: 45 }, (_, i) => 2 ** i) : undefined;
+    return { incrs, values: (_, ticks) => ticks.map((v) => format(v, this.spec.unit)) };
+  }
+
+  lines(names) {
+    return names.map((n, i) => {
+      const dashed = this.dashed(n);
+      const stroke = colour(n, i, dashed);
+      // Lines of one pixel, and one area at most: without a graphics card wider lines
+      // and more areas double what a chart costs.
+      return { label: n, stroke, fill: i === 0 && !dashed ? stroke + "1c" : undefined, width: 1, dash: dashed ? [6, 4] : undefined, points: { show: false }, spanGaps: false };
+    });
   }
 
   dashed(name) {
     return this.spec.series.some((s) => s.dashed && new RegExp("^" + s.legend.replace(/{{\w+}}/g, ".*") + "$").test(name));
   }
 
-  colour(name, i) {
-    return name === "turned away" || name === "5xx" ? BAD : this.dashed(name) ? COLOURS[7] : COLOURS[i % 7];
-  }
-
-  make(names) {
-    this.plot?.destroy();
-    const style = getComputedStyle(document.documentElement);
-    const ink = style.getPropertyValue("--dim");
-    const line = style.getPropertyValue("--line");
-    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line }, font: "11px system-ui, sans-serif" };
-    const unit = this.spec.unit;
-    this.plot = new uPlot(
-      {
-        ...this.size(),
-        legend: { show: false },
-        cursor: { sync: { key: "run", scales: ["x", null] }, drag: { x: true, y: false } },
-        scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] } },
-        axes: [{ ...axis, size: 28, values: (_, ticks, __, ___, step) => ticks.map((t) => clock(t, step)) }, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => format(v, unit)) }],
-        series: [{}, ...names.map((n, i) => ({ label: n, stroke: this.colour(n, i), width: 1.5, dash: this.dashed(n) ? [6, 4] : undefined, points: { show: false }, spanGaps: false, value: (_, v) => format(v, unit) }))],
-        hooks: {
-          drawClear: [(u) => this.bands(u)],
-          setSelect: [(u) => (zoomed ||= u.select.width > 0)],
-          setCursor: [(u) => this.under(u)],
-        },
-      },
-      [this.grid.times(), ...names.map((n) => this.grid.rows.get(n))],
-      this.plotAt,
-    );
-    this.plot.over.addEventListener("dblclick", () => (zoomed = false));
+  newest(names) {
+    if (this.worded !== this.names) {
+      this.worded = this.names;
+      this.figures = names.map(() => make("b"));
+      this.legend.replaceChildren(
+        ...names.map((n, i) => {
+          const li = make("li");
+          const dot = make("span", this.dashed(n) ? "dot dashed" : "dot");
+          dot.style.background = dot.style.borderColor = colour(n, i, this.dashed(n));
+          li.append(dot, `${n} `, this.figures[i]);
+          return li;
+        }),
+      );
+    }
+    const values = names.map((n) => format(this.grid.last(n), this.spec.unit));
+    if (this.plot.cursor.idx === null || this.plot.cursor.idx === undefined) values.forEach((v, i) => put(this.figures[i], v));
+    else this.under(this.plot.cursor.idx);
+    return names.map((n, i) => `${n} ${values[i]}`).join(", ");
   }
 
   // under shows the values below the cursor instead of the newest.
-  under(u) {
-    const i = u.cursor.idx;
-    if (i === null || i === undefined) return;
-    this.figures?.forEach((b, n) => (b.textContent = format(u.data[n + 1]?.[i], this.spec.unit)));
-  }
-
-  // bands colours the times in which an alert fired, however many did.
-  bands(u) {
-    const { ctx, bbox } = u;
-    ctx.save();
-    ctx.fillStyle = BAD + "22";
-    const t0 = this.alerts.end - this.alerts.span + 1;
-    const rows = [...this.alerts.rows.values()];
-    const fired = (i) => i < this.alerts.span && rows.some((row) => row[i] !== null);
-    for (let i = 0; i < this.alerts.span; i++) {
-      if (!fired(i)) continue;
-      const from = i;
-      while (fired(i + 1)) i++;
-      const left = Math.max(u.valToPos(t0 + from, "x", true), bbox.left);
-      const right = Math.min(u.valToPos(t0 + i + 1, "x", true), bbox.left + bbox.width);
-      if (right > left) ctx.fillRect(left, bbox.top, right - left, bbox.height);
-    }
-    ctx.restore();
+  under(i) {
+    if (i === null || i === undefined || !this.figures) return;
+    this.figures.forEach((b, n) => put(b, format(this.plot.data[n + 1]?.[i], this.spec.unit)));
   }
 }

@@ -1,196 +1,240 @@
 // The live page: the charts of the Load-run board, drawn as the run happens.
 // Without this script the page is complete as it stands, but still.
-import { API, Grid, Poller, fill, legend } from "./series.js";
-import { Chart, format } from "./chart.js";
+import { API, askJSON, now } from "./series.js";
+import { Lane, SPAN } from "./lane.js";
+import { Explain } from "./explain.js";
+import { clock, isDark, make, onTheme, put, zone } from "./words.js";
 
-const SPAN = 15 * 60; // seconds that are kept
-
-const live = document.getElementById("live");
-const choose = document.getElementById("live-target");
-const span = document.getElementById("live-span");
-const pause = document.getElementById("live-pause");
-const state = document.getElementById("live-state");
-const place = document.getElementById("live-charts");
-const tables = document.getElementById("live-tables");
-const bands = document.getElementById("live-alerts");
-
-const now = () => Date.now() / 1000;
-
-// say tells the state of the page, and tells a screen reader only what is new.
-function say(text) {
-  if (state.textContent !== text) state.textContent = text;
-}
+const at = (id) => document.getElementById(id);
+const live = at("live");
+const choose = at("live-target");
+const other = at("live-other");
+const span = at("live-span");
+const pause = at("live-pause");
+const places = { heads: at("live-heads"), charts: at("live-charts"), alerts: at("live-alerts"), tables: at("live-tables") };
 
 class Page {
   constructor(spec, api) {
-    this.spec = spec;
-    this.api = api;
-    this.paused = false;
-    this.shift = 0; // the server's clock less ours, in seconds
-    this.turn = 0; // grows with each change of target: answers of an older one are dropped
+    Object.assign(this, { spec, api, lanes: [], paused: false, zoomed: null });
   }
 
-  // show starts over with one server.
-  async show(target) {
-    this.turn++;
-    this.target = target;
-    this.since = now();
-    this.poller = new Poller();
-    this.alerts = new Grid(SPAN, now());
-    place.replaceChildren();
-    tables.replaceChildren(...(this.api ? this.spec.tables : []).map((t) => Object.assign(document.createElement("table"), { id: "table-" + t.label })));
-    this.charts = this.spec.charts.map((c) => {
-      const chart = new Chart(place, c, target, this.alerts, new Grid(SPAN, now()));
-      chart.fresh = true;
-      return chart;
-    });
+  // show starts over with one server, or with two beside each other.
+  async show(...targets) {
+    for (const l of this.lanes) l.remove();
+    const several = targets.length > 1;
+    this.zoomed = null;
+    this.lanes = targets.map((t, i) => new Lane(places, this, t, i, several));
+    live.classList.toggle("two", several);
+    if (several) {
+      const [a, b] = this.lanes;
+      a.charts.forEach((c, i) => {
+        [c.peer, b.charts[i].peer] = [b.charts[i], c];
+        c.root.after(b.charts[i].root); // one question, both answers
+      });
+    }
+    if (this.status) this.tell(this.status);
     await this.tick();
   }
 
   async tick() {
     if (this.busy || this.paused || document.hidden) return;
     this.busy = true;
-    const turn = this.turn;
+    const lanes = this.lanes;
     try {
-      await (this.api ? this.ask(turn) : this.poll(turn));
-      if (turn === this.turn) {
-        say(this.api ? `${this.target}, each second` : `${this.target}, each second since this page was opened`);
-      }
+      const failed = (await Promise.allSettled(lanes.map((l) => l.tick()))).find((r) => r.status === "rejected");
+      if (failed) throw failed.reason;
+      this.trouble = "";
     } catch (e) {
-      say(`The sidecar does not answer (${e.message}). The charts stand still.`);
+      this.trouble = `The sidecar does not answer (${e.message}). The charts stand still.`;
     } finally {
       this.busy = false;
     }
-    if (turn === this.turn) this.draw();
+    if (lanes === this.lanes) this.draw();
+    else this.tick(); // another choice was made meanwhile
   }
 
-  // ask fills the grids by the query API: all of the span at first, then what is
-  // new. Charts that are out of sight wait until they are looked at.
-  async ask(turn) {
-    const t = Math.floor(now());
-    const due = new Map(); // start -> what to ask from there
-    const update = (grid, queries) => {
-      grid.advance(t);
-      // Two seconds are asked for again: the last tick may have come late.
-      const from = Math.max(t - SPAN + 1, (grid.asked ?? 0) - 2);
-      if (!due.has(from)) due.set(from, []);
-      for (const q of queries) due.get(from).push({ grid, ...q });
-    };
-    for (const c of this.charts) {
-      if (c.fresh || c.visible) update(c.grid, c.spec.series);
-    }
-    update(this.alerts, [{ expr: this.spec.alerts, legend: "{{alertname}}" }]);
-    const work = [...due].map(async ([from, asked]) => {
-      const results = await this.api.range(asked.map((q) => fill(q.expr, this.target)), from, t);
-      if (turn !== this.turn) return;
-      for (const { metric, values } of results) {
-        const { grid, legend: name } = asked[Number(metric.line)];
-        for (const [at, value] of values) grid.set(legend(name, metric), at, Number(value));
-      }
-      for (const { grid } of asked) grid.asked = t;
-    });
-    if (t % 5 === 0 || !this.tabled) {
-      this.tabled = true;
-      work.push(...this.spec.tables.map((table) => this.table(table)));
-    }
-    const failed = (await Promise.allSettled(work)).find((r) => r.status === "rejected");
-    if (failed) throw failed.reason;
-    for (const c of this.charts) c.fresh = false;
-  }
-
-  async poll(turn) {
-    const t = now();
-    await this.poller.poll(this.target, t);
-    if (turn !== this.turn) return;
-    for (const c of this.charts) {
-      c.grid.advance(t);
-      for (const s of c.spec.series) {
-        if (!s.local) continue;
-        for (const [labels, value] of this.poller.values(s.local)) c.grid.set(legend(s.legend, labels), Math.floor(t), value);
-      }
-    }
+  // view is what all charts show: what was zoomed to, or the last minutes, of
+  // which there may not be so many yet.
+  view() {
+    if (this.zoomed) return this.zoomed;
+    const end = this.lanes[0].alerts.end;
+    const begun = Math.min(...this.lanes.map((l) => l.begun()));
+    return [end - Math.min(Number(span.value), Math.max(60, end - begun)), end];
   }
 
   draw() {
-    const firing = [...this.alerts.rows.keys()].sort();
-    bands.textContent = firing.length ? "Alerts in this time: " + firing.map((a) => (this.alerts.last(a, 3) ? `${a} (firing)` : a)).join(", ") : this.api ? "No alert fired in this time." : "";
-    bands.classList.toggle("error", firing.some((a) => this.alerts.last(a, 3)));
-    // A chart of the last minutes would be empty but for a sliver when the history
-    // has just begun.
-    const begun = Math.min(...this.charts.map((c) => c.grid.first()));
-    const wide = Math.min(Number(span.value), Math.max(60, Math.floor(now()) - begun));
-    for (const c of this.charts) if (c.visible) c.draw(wide, this.since);
+    if (this.lanes.length === 0) return;
+    // Not by the event alone: a browser that was asked before it came sends none.
+    if (this.dark !== isDark()) {
+      this.dark = isDark();
+      for (const l of this.lanes) for (const c of l.charts) c.forget();
+    }
+    const [from, to] = this.view();
+    for (const l of this.lanes) for (const c of l.charts) if (c.visible) c.measure(from, to);
+    for (const l of this.lanes) l.draw(from, to);
+    const since = this.api ? "" : ", since this page was opened";
+    const zoom = this.zoomed ? `Zoomed to ${clock(from)} – ${clock(to)}` : "Each second";
+    put(at("live-state"), this.trouble || (this.paused ? "Paused." : `${zoom}${since}. Times of ${zone}.`));
+    at("live-state").classList.toggle("error", Boolean(this.trouble));
+    at("zoom-reset").disabled = !this.zoomed;
+    // Read aloud only when another alert fires, not with each new figure.
+    const alarms = this.lanes.map((l) => l.alarm && `${l.target}: ${l.alarm}`).filter(Boolean).join("; ");
+    put(at("live-said"), alarms ? `Alerts firing. ${alarms}` : this.api ? "No alert fires." : "");
   }
 
-  async table({ title, label, unit, expr }) {
-    const rows = (await this.api.instant(fill(expr, this.target))).map((r) => [r.metric[label] ?? "", Number(r.value[1])]).sort((a, b) => b[1] - a[1]);
-    const table = document.getElementById("table-" + label);
-    const caption = document.createElement("caption");
-    caption.textContent = title;
-    table.replaceChildren(caption);
-    for (const [name, value] of rows.length ? rows : [["none", null]]) {
-      const tr = table.insertRow();
-      tr.insertCell().textContent = name; // text, whatever a log made of it
-      const td = tr.insertCell();
-      td.className = "num";
-      td.textContent = value === null ? "" : format(value, unit);
-    }
+  // soon draws once, however many ask for it.
+  soon() {
+    if (this.coming) return;
+    this.coming = true;
+    requestAnimationFrame(() => {
+      this.coming = false;
+      this.draw();
+    });
+  }
+
+  // drag zooms to what was dragged across. The other charts follow the mouse by
+  // themselves and tell of the same drag, in the same breath.
+  drag(a, b) {
+    if (this.dragged) return;
+    this.dragged = true;
+    setTimeout(() => (this.dragged = false));
+    this.zoom(a, b);
+  }
+
+  zoom(a, b) {
+    const end = this.lanes[0].alerts.end;
+    const wide = Math.min(Math.max(b - a, 5), SPAN);
+    const from = Math.min(Math.max(a, end - SPAN), end - wide);
+    this.zoomed = [from, from + wide];
+    this.draw();
+  }
+
+  // by zooms by a factor about the middle, or goes by a share of the view.
+  by(factor, share) {
+    const [from, to] = this.view();
+    const mid = (from + to) / 2 + share * (to - from);
+    const half = ((to - from) / 2) * factor;
+    this.zoom(mid - half, mid + half);
+  }
+
+  reset() {
+    this.zoomed = null;
+    this.draw();
+  }
+
+  tell(targets) {
+    this.status = targets;
+    for (const l of this.lanes) l.tell(targets.find((t) => t.target.name === l.target));
   }
 }
 
-// upAndDown keeps the state of the servers in the page below, and says when the
-// list itself is no longer right.
-async function upAndDown() {
+// status keeps the state of the servers in the page below, and says when the list
+// itself is no longer right.
+const explains = new Map();
+
+async function status(page) {
   try {
-    const r = await fetch("/status.json", { signal: AbortSignal.timeout(5000), cache: "no-store" });
-    const targets = (await r.json()).targets ?? [];
+    const targets = (await askJSON("/status.json?lines=0")).targets ?? [];
+    page?.tell(targets);
     for (const t of targets) {
-      const mark = document.getElementById(t.target.name)?.querySelector("h2 span");
+      const section = at(t.target.name);
+      const mark = section?.querySelector("h2 span");
       if (!mark) continue;
-      mark.textContent = t.up ? "up" : "down";
+      put(mark, t.up ? "up" : "down");
       mark.className = t.up ? "up" : "down";
+      // The table says what was so when the page was made; what follows it is live.
+      section.querySelector(".still").hidden = true;
+      findings(section.querySelector(".findings"), t.findings ?? []);
+      for (const s of t.sources ?? []) {
+        const key = [t.target.name, s.name, s.file].join("\0");
+        if (!explains.has(key)) explains.set(key, new Explain(section.querySelector(".explain"), t.target.name, s));
+        explains.get(key).tell(s);
+      }
     }
     const names = targets.map((t) => t.target.name).sort().join();
     const shown = [...choose.options].map((o) => o.value).sort().join();
-    document.getElementById("live-changed").hidden = names === shown;
+    at("live-changed").hidden = names === shown;
   } catch {
     // tick says that the sidecar does not answer.
   }
+}
+
+// findings are the settings that will hurt, as last judged.
+function findings(place, list) {
+  const key = JSON.stringify(list);
+  if (place.dataset.key === key) return;
+  place.dataset.key = key;
+  place.hidden = list.length === 0;
+  place.querySelector("ul").replaceChildren(
+    ...list.map((f) => {
+      const li = make("li", "", `${f.detail} `);
+      li.append(make("span", "dim", `(${f.id})`));
+      return li;
+    }),
+  );
+}
+
+// keys are for whoever has no mouse, or does not want it.
+function keys(page, e) {
+  const chart = page.lanes.flatMap((l) => l.charts).find((c) => c.plotAt === e.target);
+  if (!chart || e.ctrlKey || e.metaKey || e.altKey) return;
+  const do_ = {
+    ArrowLeft: () => (e.shiftKey ? page.by(1, -0.25) : chart.step(-1)),
+    ArrowRight: () => (e.shiftKey ? page.by(1, 0.25) : chart.step(1)),
+    "+": () => page.by(0.5, 0),
+    "-": () => page.by(2, 0),
+    Escape: () => page.reset(),
+  }[e.key];
+  if (!do_) return;
+  e.preventDefault();
+  do_();
 }
 
 async function start() {
   for (const section of document.querySelectorAll("section.target")) choose.add(new Option(section.id));
   if (choose.options.length === 0) return;
   live.hidden = false;
-  const spec = await (await fetch("/static/live/charts.json")).json();
+  const spec = await askJSON("/static/live/charts.json");
   const page = new Page(spec, "engine" in live.dataset ? new API() : null);
 
-  const asked = new URLSearchParams(location.hash.slice(1)).get("target");
-  if ([...choose.options].some((o) => o.value === asked)) choose.value = asked;
-  choose.addEventListener("change", () => {
-    history.replaceState(null, "", "#target=" + encodeURIComponent(choose.value));
-    page.tabled = false;
-    page.show(choose.value);
-  });
-  span.addEventListener("change", () => page.draw());
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const known = (name) => [...choose.options].some((o) => o.value === name);
+  if (known(asked.get("target"))) choose.value = asked.get("target");
+  const others = (chosen) => {
+    other.replaceChildren(new Option("nothing", ""), ...[...choose.options].filter((o) => o.value !== choose.value).map((o) => new Option(o.value)));
+    other.value = [...other.options].some((o) => o.value === chosen) ? chosen : "";
+    other.parentElement.hidden = choose.options.length < 2;
+  };
+  others(asked.get("with"));
+  const show = () => {
+    const of = new URLSearchParams({ target: choose.value, ...(other.value && { with: other.value }) });
+    history.replaceState(null, "", "#" + of);
+    return page.show(choose.value, ...(other.value ? [other.value] : []));
+  };
+  choose.addEventListener("change", () => (others(other.value), show()));
+  other.addEventListener("change", show);
+  span.addEventListener("change", () => page.reset());
   pause.addEventListener("click", () => {
     page.paused = !page.paused;
     pause.setAttribute("aria-pressed", String(page.paused));
-    pause.textContent = page.paused ? "Go on" : "Pause";
-    if (page.paused) say("Paused");
+    page.draw();
     page.tick();
   });
+  at("zoom-in").addEventListener("click", () => page.by(0.5, 0));
+  at("zoom-out").addEventListener("click", () => page.by(2, 0));
+  at("zoom-earlier").addEventListener("click", () => page.by(1, -0.5));
+  at("zoom-later").addEventListener("click", () => page.by(1, 0.5));
+  at("zoom-reset").addEventListener("click", () => page.reset());
+  places.charts.addEventListener("keydown", (e) => keys(page, e));
+  places.charts.addEventListener("dblclick", () => page.reset());
   document.addEventListener("visibilitychange", () => page.tick());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    for (const c of page.charts) c.forget();
-    page.draw();
-  });
-  await page.show(choose.value);
+  onTheme(() => page.draw());
+  await Promise.all([status(page), page.show(...[choose.value, other.value].filter(Boolean))]);
   setInterval(() => page.tick(), 1000);
-  setInterval(upAndDown, 5000);
+  setInterval(() => document.hidden || status(page), 5000);
 }
 
 start().catch((e) => {
   live.hidden = false;
-  say(`The charts can't be drawn: ${e.message}`);
+  put(at("live-state"), `The charts can't be drawn: ${e.message}`);
 });

@@ -32,7 +32,23 @@ export class Grid {
   }
 
   times() {
-    return Array.from({ length: this.span }, (_, i) => this.end - this.span + 1 + i);
+    if (this.timed !== this.end) {
+      this.timed = this.end;
+      this.axis = Array.from({ length: this.span }, (_, i) => this.end - this.span + 1 + i);
+    }
+    return this.axis;
+  }
+
+  // most is the greatest value from one second to another.
+  most(from, to) {
+    const t0 = this.end - this.span + 1;
+    const a = Math.max(0, Math.ceil(from - t0));
+    const b = Math.min(this.span - 1, Math.floor(to - t0));
+    let top = 0;
+    for (const row of this.rows.values()) {
+      for (let i = a; i <= b; i++) if (row[i] > top) top = row[i];
+    }
+    return top;
   }
 
   // first is the second of the oldest value that is still kept.
@@ -62,24 +78,46 @@ export const fill = (expr, target) =>
 
 export const legend = (format, labels) => format.replace(/{{(\w+)}}/g, (_, l) => labels[l] ?? "");
 
-async function fetchJSON(url) {
-  const r = await fetch(url, { signal: AbortSignal.timeout(5000), cache: "no-store" });
+// shift is the sidecar's clock less the viewer's, in seconds: the time axis is
+// the sidecar's, whatever the viewer's clock says. HTTP tells whole seconds, so
+// less than two are none.
+let shift = 0;
+export const now = () => Date.now() / 1000 + shift;
+
+export async function ask(url, accept) {
+  const r = await fetch(url, { signal: AbortSignal.timeout(10000), cache: "no-store", headers: accept ? { Accept: accept } : {} });
+  const date = Date.parse(r.headers.get("Date")) / 1000;
+  const off = date + 0.5 - Date.now() / 1000;
+  if (date && Math.abs(off - shift) > 2) shift = Math.abs(off) > 2 ? off : 0;
   if (!r.ok) throw new Error(`${url.split("?")[0]} answers ${r.status}`);
-  return r.json();
+  return r;
 }
+
+export const askJSON = async (url) => (await ask(url)).json();
+
+// LOOKBACK is how old a value may be that is drawn as now's. A tick is a second
+// and the slowest rule is evaluated every five; Prometheus' own five minutes
+// would draw a flat line over the time in which nobody measured.
+const LOOKBACK = "7s";
 
 // API asks the sidecar's own query API, which is Prometheus'.
 export class API {
   // range asks many queries at once, since a request costs more than a query:
   // each result is marked with the number of the query it belongs to.
   async range(queries, from, to) {
-    const query = queries.map((expr, i) => `label_replace(${expr}, "line", "${i}", "", "")`).join(" or ");
-    const q = new URLSearchParams({ query, start: from, end: to, step: 1 });
-    return (await fetchJSON("/api/v1/query_range?" + q)).data.result;
+    // Halves of halves: a chain of or looks at the first series again at each link.
+    const any = (all) => (all.length > 2 ? `(${any(all.slice(0, all.length / 2))}) or (${any(all.slice(all.length / 2))})` : all.join(" or "));
+    const query = any(queries.map((expr, i) => `label_replace(${expr}, "line", "${i}", "", "")`));
+    const q = new URLSearchParams({ query, start: from, end: to, step: 1, lookback_delta: LOOKBACK });
+    return (await askJSON("/api/v1/query_range?" + q)).data.result;
   }
 
   async instant(expr) {
-    return (await fetchJSON("/api/v1/query?" + new URLSearchParams({ query: expr }))).data.result;
+    return (await askJSON("/api/v1/query?" + new URLSearchParams({ query: expr }))).data.result;
+  }
+
+  async alerts() {
+    return (await askJSON("/api/v1/alerts")).data.alerts;
   }
 }
 
@@ -141,18 +179,13 @@ export class Poller {
   }
 
   async poll(target, t) {
-    const get = async (url) => {
-      const r = await fetch(url, { signal: AbortSignal.timeout(5000), cache: "no-store", headers: { Accept: "text/plain" } });
-      if (!r.ok) throw new Error(`${url} answers ${r.status}`);
-      return parse(await r.text());
-    };
-    const of = await get("/metrics?target=" + encodeURIComponent(target));
+    const of = parse(await (await ask("/metrics?target=" + encodeURIComponent(target), "text/plain")).text());
     this.scrapes.push({ t, of });
     while (this.scrapes.length > 11) this.scrapes.shift();
   }
 
   // values are [labels, value] of one series of a chart, now.
-  values({ rate, gauge, quantile: q, of, by, where, and, positive }) {
+  values({ rate, gauge, quantile: q, of, by, where, and, positive, times = 1 }) {
     const now = this.scrapes.at(-1);
     const before = this.scrapes[0];
     if (!now) return [];
@@ -163,6 +196,12 @@ export class Poller {
     const seconds = now.t - before.t;
     if (seconds < 1) return [];
     if (q) return [[{}, quantile(q, rates(now.of, before.of, seconds, of, { by: "le" }))]];
-    return [...rates(now.of, before.of, seconds, rate, { where, by })].filter(([, v]) => !positive || v > 0).map(([k, v]) => [{ [by]: k }, v]);
+    return [...rates(now.of, before.of, seconds, rate, { where, by })].filter(([, v]) => !positive || v > 0).map(([k, v]) => [{ [by]: k }, v * times]);
+  }
+
+  // lowest is the least sample of a name, or null.
+  lowest(name) {
+    const all = (this.scrapes.at(-1)?.of.get(name) ?? []).map(([, v]) => v);
+    return all.length ? Math.min(...all) : null;
   }
 }
