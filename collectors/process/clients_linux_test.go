@@ -100,6 +100,9 @@ func answers(t testing.TB, all []*client, n int) {
 					if res.StatusCode != 200 {
 						err = fmt.Errorf("status %d", res.StatusCode)
 					}
+					if res.Close {
+						c.Close() // BIO's thread waits for it, with TLS
+					}
 				}
 				if err != nil {
 					errs[i] = err
