@@ -204,7 +204,12 @@ func appLogs(m *Monitor, t *target.Target) (out []wanted) {
 			o := applog.New(st.set, cfg)
 			m.hearApp(st, t, o)
 			st.observer = o
-			st.detail, st.explain = o.Layout, func(out *status.Explained) { explainApp(o, out) }
+			st.detail, st.explain = o.Layout, func(out *status.Explained) {
+				explainApp(o, out)
+				if l.Role == applog.Copy { // the same records are in the primary
+					out.Patterns = nil
+				}
+			}
 			return nil
 		}})
 	}

@@ -94,11 +94,11 @@ func TestOpenIsTheOnlyWay(t *testing.T) {
 // A folder that may be entered and not listed: the rotation is followed by the
 // file that is held, and what came between is a gap.
 func TestFolderNotListed(t *testing.T) {
-	defer func(was func(string, func(string)) error) { listing = was }(listing)
+	defer func(was func(string, func(string) bool) error) { listing = was }(listing)
 	s := newStand(t, Spec{Path: "a.log", From: Start})
 	s.append("a.log", "one\n")
 	s.look()
-	listing = func(dir string, _ func(string)) error {
+	listing = func(dir string, _ func(string) bool) error {
 		return &fs.PathError{Op: "open", Path: dir, Err: syscall.EACCES}
 	}
 	s.must(os.Rename(s.path("a.log"), s.path("a.log.2")))
@@ -141,7 +141,7 @@ func TestResolveBeneathRoot(t *testing.T) {
 			t.Errorf("%s: %+v %v", via, st, err)
 		}
 		n := 0
-		if err := eachName(filepath.Join(base, via), func(string) { n++ }); err != nil || n != 1 {
+		if err := eachName(filepath.Join(base, via), func(string) bool { n++; return true }); err != nil || n != 1 {
 			t.Errorf("%s: %d names, %v", via, n, err)
 		}
 	}

@@ -88,7 +88,7 @@ func statPath(p string) (stat, error) {
 
 // listing lets a test deny it. O_NONBLOCK is for a pipe that took the folder's
 // name: opening that would wait for a writer.
-var listing = func(dir string, do func(name string)) error {
+var listing = func(dir string, do func(name string) (more bool)) error {
 	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
@@ -97,7 +97,9 @@ var listing = func(dir string, do func(name string)) error {
 	for {
 		names, err := d.Readdirnames(1024)
 		for _, n := range names {
-			do(n)
+			if !do(n) {
+				return nil
+			}
 		}
 		switch {
 		case err == io.EOF:
@@ -109,9 +111,9 @@ var listing = func(dir string, do func(name string)) error {
 }
 
 // eachName goes through the names in a folder, in no order, links of the folder
-// followed as statPath does. There may be a million of them, so they are never
-// held all at once.
-func eachName(dir string, do func(name string)) error {
+// followed as statPath does, until do has had enough. There may be a million of
+// them, so they are never held all at once.
+func eachName(dir string, do func(name string) (more bool)) error {
 	dir = cmp.Or(dir, ".")
 	if base, _ := root.Split(dir); base != "/" {
 		real, err := resolve(dir)

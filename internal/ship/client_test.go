@@ -204,7 +204,8 @@ func TestClientBlocks(t *testing.T) {
 
 // TestClientSeries: the Client's series are in the default registry, once its
 // package is in the program. That registry is not served, and the package is not
-// in the program: TestPromtailStaysOut, and TestNoPromtail in cmd/sidecar.
+// in the program: TestPromtailStaysOut, and each scrape of the tests in
+// cmd/sidecar/ship_unix_test.go.
 func TestClientSeries(t *testing.T) {
 	families, err := prometheus.DefaultGatherer.Gather()
 	if err != nil {

@@ -87,3 +87,14 @@ func TestExplainKeepsLinesFromOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusWithoutLines: whoever comes every few seconds need not have every
+// source looked at closely.
+func TestStatusWithoutLines(t *testing.T) {
+	if got := body(t, get(t, explaining(), Options{}, "/status.json?lines=0")); strings.Contains(got, "onerror") || !strings.Contains(got, "access.log") {
+		t.Errorf("?lines=0 gives %s", got)
+	}
+	if got := body(t, get(t, explaining(), Options{}, "/status.json")); !strings.Contains(got, "onerror") {
+		t.Error("without it no refused line is there")
+	}
+}

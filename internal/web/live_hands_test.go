@@ -20,6 +20,10 @@ func viewOf(t *testing.T, b interface{ Eval(string, any) error }, chart string) 
 // double click do as they say.
 func TestLivePageZooms(t *testing.T) {
 	b, _ := openLive(t, closely(1), newHistory(), "")
+	// Until there are data, the last minute is shown.
+	if !b.Until(10*time.Second, `(() => { const c = document.getElementById("chart-answers").chart; return c.grid.seen && c.plot.scales.x.max - c.plot.scales.x.min > 60; })()`) {
+		t.Fatalf("no data: %v", b.Console())
+	}
 	whole := viewOf(t, b, "answers")
 	if wide := whole[1] - whole[0]; wide < 890 || wide > 900 {
 		t.Errorf("at first %v s are shown, want 15 min", wide)

@@ -1,7 +1,7 @@
 // Command bench measures what the live page costs: the renderer that shows it,
 // and the sidecar that answers it.
 //
-// A process of its own holds an engine with the last minutes of a thousand
+// A process of its own holds an engine with the last minutes of some 500
 // series, a sample each second, goes on with them as they come, and serves the
 // page with the real API. A Chromium without a screen shows its charts. How busy
 // the renderer is says Chromium itself (TaskDuration of Performance.getMetrics);

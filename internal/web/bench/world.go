@@ -15,8 +15,8 @@ import (
 
 const name = "tomcat-8080"
 
-// world is a sidecar that watches one server which is not there: about as many
-// series as the defaults give, and all that the page asks for.
+// world is a sidecar that watches one server which is not there, with all that the
+// page asks for and some more.
 type world struct {
 	set, host *metric.Set
 	families  map[string]*metric.Family

@@ -134,7 +134,7 @@ export class Explain {
   table(head, body, name) {
     const box = make("div", "scroll lines");
     Object.assign(box, { tabIndex: 0, role: "region" });
-    box.setAttribute("aria-label", `${name} of ${this.source.file || this.source.name}`);
+    box.setAttribute("aria-label", `${name}: ${this.target}, ${this.source.name} ${this.source.path ?? ""}`);
     const table = make("table");
     const tr = make("tr");
     for (const h of head) tr.append(Object.assign(make("th", "", h), { scope: "col" }));

@@ -29,16 +29,20 @@ export class Head {
     let text = `${this.target} works: no alert fires.`;
     let next = "";
     const firing = (alerts ?? []).filter((a) => a.state === "firing").filter(about(this.target)).sort((a, b) => rank(b) - rank(a) || (a.activeAt < b.activeAt ? -1 : 1)); // of equals the first, which is nearer to the cause
+    // Nothing is graver than that the server is not there: what fired before goes on
+    // for a while, and says nothing any more.
+    const gone = up === false && firing.findIndex((a) => a.labels.alertname === "TargetDown");
+    if (gone > 0) firing.unshift(...firing.splice(gone, 1));
     if (!asked) [level, text] = ["idle", `Asking what ${this.target} does …`];
+    else if (up === false && firing[0]?.labels.alertname !== "TargetDown") [level, text] = ["bad", `${this.target} is down.`];
     else if (firing.length > 0) {
       const worst = firing[0];
       level = rank(worst) >= 3 ? "bad" : "warn";
       text = worst.annotations?.summary ?? worst.labels.alertname;
       if (firing.length > 1) text += ` (and ${firing.length - 1} more)`;
       next = worst.annotations?.next ?? "";
-    } else if (up === false) [level, text] = ["bad", `${this.target} is down.`];
-    else if (figures.turned > 0) [level, text] = ["bad", `${this.target} turns requests away: ${format(figures.turned, "reqps")}.`];
-    else if (alerts === null) text = `${this.target} is up, and turns nobody away.`;
+    } else if (figures.turned > 0) [level, text] = ["bad", `${this.target} turns requests away: ${format(figures.turned, "reqps")}.`];
+    else if (alerts === null) text = figures.turned === 0 ? `${this.target} is up, and turns nobody away.` : `${this.target} is up.`;
     if (this.level !== level) this.root.dataset.level = this.level = level;
     put(this.line, text);
     put(this.next, next);
