@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/common/expfmt"
@@ -68,12 +67,6 @@ func (r *running) soundAfter() {
 	if strings.Contains(text, secret) || bytes.Contains(page, []byte(secret)) {
 		t.Errorf("another's secret is told:\n%s", page)
 	}
-}
-
-// asNobody makes the target another user's than the sidecar's, which has more
-// rights. Without root the two are the same, and there is nothing to gain.
-func (m *machine) asNobody() {
-	m.put(fmt.Sprintf("%s/%d/status", m.proc, pid), "Name:\tjava\nUid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\nGroups:\t\nNSpid:\t4711\n")
 }
 
 // memory is what the program has taken from the system, after a collection.
@@ -183,21 +176,6 @@ func TestHostileServerXML(t *testing.T) {
 			}
 		})
 	}
-}
-
-// untilSome is until for a series whose labels depend on what could be learnt.
-func (r *running) untilSome(name, label string) {
-	r.m.t.Helper()
-	for range 300 {
-		for series, v := range values(r.text()) {
-			if strings.HasPrefix(series, name+"{") && strings.Contains(series, label) && v >= 1 {
-				return
-			}
-		}
-		time.Sleep(20 * time.Millisecond) // the streams read by themselves
-		r.tick(r.ctx, time.Now(), false)
-	}
-	r.m.t.Fatalf("no %s{%s}:\n%s", name, label, r.text())
 }
 
 // jail puts the target into a root of its own, which is the folder that holds

@@ -190,3 +190,24 @@ func (r *running) until(series string, want float64) {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
+
+// asNobody makes the target another user's than the sidecar's, which has more
+// rights. Without root the two are the same, and there is nothing to gain.
+func (m *machine) asNobody() {
+	m.put(fmt.Sprintf("%s/%d/status", m.proc, pid), "Name:\tjava\nUid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\nGroups:\t\nNSpid:\t4711\n")
+}
+
+// untilSome is until for a series whose labels depend on what could be learnt.
+func (r *running) untilSome(name, label string) {
+	r.m.t.Helper()
+	for range 300 {
+		for series, v := range values(r.text()) {
+			if strings.HasPrefix(series, name+"{") && strings.Contains(series, label) && v >= 1 {
+				return
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // the streams read by themselves
+		r.tick(r.ctx, time.Now(), false)
+	}
+	r.m.t.Fatalf("no %s{%s}:\n%s", name, label, r.text())
+}
