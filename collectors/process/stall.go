@@ -32,13 +32,17 @@ type stallSample struct {
 type stallInput struct {
 	now       time.Time
 	listening bool
+	queue     float64
 	full      bool // the accept queue overflows
 	knowFull  bool
 	waiting   int  // connections with unread bytes
 	untouched int  // those of which nothing was ever read
-	busy      int  // connections that may be in progress in a thread
+	busy      int  // connections that may be in progress in a thread of the pool
+	closing   int  // those of them whose client has gone
+	died      bool // threads of NIO2 died since the last sample
 	atLimit   bool // maxConnections is reached, and not accepting is right
 	threads   int
+	aside     int // those of them that may serve no request
 	max       int // 0 when unknown
 	knowPool  bool
 	turns     uint64 // how often the pool's threads have had a core
@@ -63,8 +67,10 @@ const (
 // stallState remembers a connector between samples.
 type stallState struct {
 	queue, unread       since
-	served              float64 // of the last sample
-	pollers, acceptors  int     // most ever seen
+	died                time.Time // when threads of NIO2 died last
+	lost                bool      // and what they had in hand may be nobody's
+	served              float64   // of the last sample
+	pollers, acceptors  int       // most ever seen
 	noPoller, noAccepor time.Time
 }
 
@@ -73,6 +79,27 @@ type since struct {
 	at     time.Time
 	turns  uint64
 	served float64
+}
+
+// diedLately is how long after a death of NIO2's threads a stall is looked for
+// that may be its work.
+const diedLately = time.Minute
+
+// forget takes out what a connector of NIO2 has lost. When its pool rejects an
+// event, the thread that had it dies, and its connections are read by nobody and
+// closed by nobody: they stay in close_wait for ever and look like requests in a
+// thread. It may accept no more, and then its accept queue need not be full.
+// Seen with Tomcat 10.1.60 on JDK 17: 49 of 100 in the queue, all threads idle.
+func (s *stallState) forget(in *stallInput) {
+	if in.died {
+		s.died = in.now
+	}
+	lately := !s.died.IsZero() && in.now.Sub(s.died) < diedLately
+	s.lost = lately || s.lost && (!s.queue.at.IsZero() || !s.unread.at.IsZero())
+	if s.lost {
+		in.busy -= in.closing
+		in.full = in.full || in.queue > 0
+	}
 }
 
 // suspicious says whether progress needs to be measured in this sample.
@@ -90,9 +117,19 @@ func (s *stallState) answers(in *stallInput) bool {
 }
 
 // spare says that a thread is idle or could be made: the connections that may be
-// in progress don't fill the pool.
+// in progress don't fill the pool. Where the kernel's cut has put a connector's
+// own helpers into its pool there are more threads than the pool may have, and no
+// more than that many serve. A pool without any thread belongs to a server that
+// has opened its port and is not done starting: Tomcat does so before it deploys.
 func (in *stallInput) spare() bool {
-	return in.busy < in.threads || (in.max > 0 && in.threads < in.max)
+	if in.threads == 0 {
+		return false
+	}
+	serving := in.threads - in.aside
+	if in.max > 0 {
+		serving = min(serving, in.max)
+	}
+	return in.busy < serving || in.threads < in.max
 }
 
 // judge takes a sample and appends the verdicts that it allows.
