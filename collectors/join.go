@@ -145,3 +145,28 @@ func (s *server) tellServed() {
 		}
 	}
 }
+
+// tellDied gives the process room what the server's log says of NIO2's threads.
+func (s *server) tellDied() {
+	died, told := 0.0, false
+	for _, st := range s.streams {
+		if st.room != "applog" || st.again {
+			continue
+		}
+		st.set.Lock()
+		st.set.Each(applog.EventsTotal, func(values []string, v float64) {
+			if values[0] == "nio2_thread_died" {
+				died, told = died+v, true
+			}
+		})
+		st.set.Unlock()
+	}
+	if !told {
+		return
+	}
+	for _, w := range s.watches {
+		if p, ok := w.poller.(*process.Poller); ok {
+			p.Died(died)
+		}
+	}
+}

@@ -27,6 +27,7 @@ func (m *Monitor) tick(ctx context.Context, now time.Time, sync bool) {
 	watches := []*watch{m.host}
 	for _, s := range servers {
 		s.tellServed()
+		s.tellDied()
 		watches = append(watches, s.watches...)
 	}
 	pollAll(ctx, watches, now)

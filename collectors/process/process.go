@@ -153,6 +153,14 @@ type Poller struct {
 	blind  []Blind
 	gone   bool
 	served map[int]answered // by port; absent when unknown
+	died   deaths
+}
+
+// deaths are those of NIO2's threads that the server's log has told of.
+type deaths struct {
+	known bool
+	total float64
+	newer bool // there were more since the last sample
 }
 
 // New makes the poller of one process. Zero settings are the defaults.
@@ -198,6 +206,16 @@ func (p *Poller) Served(port int, lines float64, atOnce bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.served[port] = answered{lines, atOnce}
+}
+
+// Died tells how many threads of NIO2 the server's log has said to have died, in
+// all. What was there at the first call is history. Only this tells a connector
+// that has lost its requests from one whose threads are all taken.
+func (p *Poller) Died(total float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.died.newer = p.died.newer || p.died.known && total > p.died.total
+	p.died.known, p.died.total = true, total
 }
 
 // Blind lists what could not be seen in the last Poll.

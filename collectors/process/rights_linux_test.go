@@ -19,7 +19,7 @@ import (
 // A tree of our own instead of /proc: a process is its pid and its start in
 // ticks, whatever the wall clock does. The clock is stepped by an hour, and
 // then the pid goes to another process.
-func TestIdentity(t *testing.T) {
+func TestCase34ProcessIdentity(t *testing.T) {
 	root := t.TempDir()
 	put := func(name, text string) {
 		t.Helper()
@@ -256,7 +256,7 @@ func reachable(t *testing.T) string {
 
 // As another user, what may not be read is absent and named, and what may be
 // read is there. Never a 0 for "not permitted".
-func TestAnotherUser(t *testing.T) {
+func TestCase35PermissionIsNotZero(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user")
 	}
@@ -291,7 +291,7 @@ func TestAnotherUser(t *testing.T) {
 }
 
 // Under hidepid a living process is hidden, which is neither up nor gone.
-func TestHidepid(t *testing.T) {
+func TestCase35Hidepid(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount")
 	}

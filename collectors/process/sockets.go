@@ -17,22 +17,23 @@ const (
 var connStates = [13]string{"", "established", "syn_sent", "syn_recv", "fin_wait1", "fin_wait2", "time_wait",
 	"close", "close_wait", "last_ack", "", "closing", "syn_recv"}
 
-// What an established connection with unread bytes means, as seen with Tomcat
-// 7.0, 9.0 and 10.1 and Jetty on JDK 17 (NIO and NIO2 on 25 too), where forty
-// clients on ten threads leave thirty waiting in each connector (TestRequestsWaiting):
+// What an established connection with unread bytes means, held against servers
+// whose requests are held in the application (TestRequestsWaiting; the table is in
+// docs/sockets.md):
 //
-//	NIO          a request that no thread has read: with 200 clients on 10 threads,
-//	             190, which is the queue of the executor. Keep-alive makes no
-//	             difference. Of pipelined requests only the first counts, since a
-//	             thread reads what is there into its buffer.
-//	NIO over TLS the same, handshakes included: they too wait for a thread
-//	NIO2         the same, but it accepts few more connections than it has threads:
-//	             most of the waiting ones are in the accept queue as well
-//	BIO          (7.0) the same number, but those beyond the threads are still in the
+//	NIO          a request that no thread has read: clients minus busy threads, which
+//	             is the queue of the executor, kept alive or new. Of pipelined
+//	             requests only the first counts, since a thread reads what is there
+//	             into its buffer.
+//	NIO2         only what it has not read yet: the next request of a kept connection
+//	             is read before a thread has time for it, and is not seen
+//	BIO          (7.0) the same as NIO, but those beyond the threads are still in the
 //	             accept queue, since it accepts no more than it has threads for
 //	APR          (9.0) the same as NIO
-//	Jetty        (9.4, 12) the same, its pool's queue; two or three of its threads are
-//	             acceptors and selectors, so of 14 threads 11 or 12 serve
+//	Jetty        (9.4, 12) the same, its pool's queue; some of its threads are
+//	             acceptors, selectors or in reserve, so of 14 threads 8 to 11 serve
+//	over TLS     the same once the handshake is done; between two steps of a
+//	             handshake a client waits and has nothing unread
 //	any          a body that the application has not read yet counts too, whether or
 //	             not a thread has the request: one for each such upload
 //
@@ -76,6 +77,10 @@ func (p *portFigures) add(state uint8, rx, tx uint32, hasLimit bool) {
 		}
 	}
 }
+
+// busy is how many connections may be in progress in a thread: all from which
+// somebody has read what came, idle ones that are kept alive included.
+func (p *portFigures) busy() int { return p.states[tcpEstablished] - p.waiting + p.closing }
 
 // parseNetTCP reads /proc/PID/net/tcp or tcp6 into the figures of the ports it
 // knows. Broken rows are left out; it reports how many rows were whole.

@@ -32,13 +32,17 @@ type stallSample struct {
 type stallInput struct {
 	now       time.Time
 	listening bool
+	queue     float64
 	full      bool // the accept queue overflows
 	knowFull  bool
 	waiting   int  // connections with unread bytes
 	untouched int  // those of which nothing was ever read
-	busy      int  // connections that may be in progress in a thread
+	busy      int  // connections that may be in progress in a thread of the pool
+	closing   int  // those of them whose client has gone
+	died      bool // threads of NIO2 died since the last sample
 	atLimit   bool // maxConnections is reached, and not accepting is right
 	threads   int
+	aside     int // those of them that may serve no request
 	max       int // 0 when unknown
 	knowPool  bool
 	turns     uint64 // how often the pool's threads have had a core
@@ -63,9 +67,25 @@ const (
 // stallState remembers a connector between samples.
 type stallState struct {
 	queue, unread       since
-	served              float64 // of the last sample
-	pollers, acceptors  int     // most ever seen
+	died                time.Time // when threads of NIO2 died last
+	lost                bool      // and what they had in hand may be nobody's
+	served              float64   // of the last sample
+	pollers, acceptors  most
 	noPoller, noAccepor time.Time
+}
+
+// most is the largest number of threads that a connector has had for three
+// samples on end. A new thread runs a moment under the name of the one that
+// made it, and it is the Poller that makes a pool's threads: counted once, such a
+// moment would say for ever that a thread is missing. Seen with Tomcat 9.0.98.
+type most struct {
+	last [2]int
+	n    int
+}
+
+func (m *most) see(n int) {
+	m.n = max(m.n, min(n, m.last[0], m.last[1]))
+	m.last = [2]int{n, m.last[0]}
 }
 
 // since is a suspicion: when it began and what progress would be measured from.
@@ -73,6 +93,27 @@ type since struct {
 	at     time.Time
 	turns  uint64
 	served float64
+}
+
+// diedLately is how long after a death of NIO2's threads a stall is looked for
+// that may be its work.
+const diedLately = time.Minute
+
+// forget takes out what a connector of NIO2 has lost. When its pool rejects an
+// event, the thread that had it dies, and its connections are read by nobody and
+// closed by nobody: they stay in close_wait for ever and look like requests in a
+// thread. It may accept no more, and then its accept queue need not be full.
+// Seen with Tomcat 10.1.60 on JDK 17: 49 of 100 in the queue, all threads idle.
+func (s *stallState) forget(in *stallInput) {
+	if in.died {
+		s.died = in.now
+	}
+	lately := !s.died.IsZero() && in.now.Sub(s.died) < diedLately
+	s.lost = lately || s.lost && (!s.queue.at.IsZero() || !s.unread.at.IsZero())
+	if s.lost {
+		in.busy -= in.closing
+		in.full = in.full || in.queue > 0
+	}
 }
 
 // suspicious says whether progress needs to be measured in this sample.
@@ -90,9 +131,19 @@ func (s *stallState) answers(in *stallInput) bool {
 }
 
 // spare says that a thread is idle or could be made: the connections that may be
-// in progress don't fill the pool.
+// in progress don't fill the pool. Where the kernel's cut has put a connector's
+// own helpers into its pool there are more threads than the pool may have, and no
+// more than that many serve. A pool without any thread belongs to a server that
+// has opened its port and is not done starting: Tomcat does so before it deploys.
 func (in *stallInput) spare() bool {
-	return in.busy < in.threads || (in.max > 0 && in.threads < in.max)
+	if in.threads == 0 {
+		return false
+	}
+	serving := in.threads - in.aside
+	if in.max > 0 {
+		serving = min(serving, in.max)
+	}
+	return in.busy < serving || in.threads < in.max
 }
 
 // judge takes a sample and appends the verdicts that it allows.
@@ -117,19 +168,20 @@ func (s *stallState) judge(in *stallInput, after time.Duration, add func(reason 
 }
 
 func (s *stallState) judgeThreads(in *stallInput, after time.Duration, add func(string, bool)) {
-	s.pollers = max(s.pollers, in.pollers)
-	s.acceptors = max(s.acceptors, in.acceptors)
+	s.pollers.see(in.pollers)
+	s.acceptors.see(in.acceptors)
+	pollers, acceptors := s.pollers.n, s.acceptors.n
 	switch in.helpers {
 	case helpersTogether:
-		if s.pollers > 0 {
-			add(stallThread, missing(&s.noPoller, in.now, in.pollers < s.pollers, after))
+		if pollers > 0 {
+			add(stallThread, missing(&s.noPoller, in.now, in.pollers < pollers, after))
 		}
 	case helpersApart:
 		// Where the sidecar came after the death, the other thread tells that there
 		// should be one.
-		if s.pollers > 0 || s.acceptors > 0 {
-			add(stallPoller, missing(&s.noPoller, in.now, in.pollers < max(s.pollers, 1), after))
-			add(stallAcceptor, missing(&s.noAccepor, in.now, in.acceptors < max(s.acceptors, 1), after))
+		if pollers > 0 || acceptors > 0 {
+			add(stallPoller, missing(&s.noPoller, in.now, in.pollers < max(pollers, 1), after))
+			add(stallAcceptor, missing(&s.noAccepor, in.now, in.acceptors < max(acceptors, 1), after))
 		}
 	}
 }

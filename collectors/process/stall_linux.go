@@ -1,6 +1,8 @@
 package process
 
 import (
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -11,13 +13,16 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 	if s.ports == nil || !s.hasThreads || p.world.threads.nameless {
 		return nil
 	}
+	p.mu.Lock()
+	died := p.died.newer
+	p.died.newer = false
+	p.mu.Unlock()
 	for _, c := range p.cfg.Connectors {
 		f := s.ports[uint16(c.Port)]
 		if f == nil {
 			continue
 		}
-		in := stallInput{now: now, listening: f.listening, waiting: f.waiting}
-		in.busy = f.states[tcpEstablished] - f.waiting + f.closing
+		in := stallInput{now: now, listening: f.listening, waiting: f.waiting, busy: f.busy(), closing: f.closing, queue: f.queue}
 		switch {
 		case f.limited:
 			in.full, in.knowFull = f.queue >= f.limit && f.limit > 0, true
@@ -26,7 +31,7 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 		}
 		open := f.states[tcpEstablished] + f.states[tcpCloseWait]
 		in.atLimit = c.MaxConnections > 0 && open-int(f.queue) >= c.MaxConnections
-		pool := p.poolOf(c, &in)
+		pool := p.poolOf(c, s, &in)
 		p.mu.Lock()
 		told, ok := p.served[c.Port]
 		p.mu.Unlock()
@@ -36,6 +41,8 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 			st = &stallState{}
 			p.stall[c.Port] = st
 		}
+		in.died = died && strings.HasSuffix(strings.ToLower(c.Protocol), "nio2")
+		st.forget(&in)
 		if in.suspicious() && pool >= 0 && !st.answers(&in) {
 			in.turns, in.knowTurns = p.world.threads.turns(&p.world.task, pool)
 			if f.limited && in.waiting > 0 { // we are in its network namespace
@@ -53,31 +60,58 @@ func (p *Poller) judge(s *sample, now time.Time) (out []stallSample) {
 	return out
 }
 
-// poolOf finds the pool that serves a connector, or -1.
-func (p *Poller) poolOf(c Connector, in *stallInput) int32 {
+// poolOf finds the pool that serves a connector, or -1. Where it serves others
+// too, their connections keep its threads busy like those of this one.
+func (p *Poller) poolOf(c Connector, s *sample, in *stallInput) int32 {
 	t := &p.world.threads
-	if strings.EqualFold(c.Protocol, "jetty") {
-		if f, ok := t.find("qtp"); ok {
-			in.threads, in.max, in.knowPool = f.threads, c.MaxThreads, true
-			return p.folder.byName["qtp"]
+	jetty := strings.EqualFold(c.Protocol, "jetty")
+	pool, n := Pool{Prefix: "qtp", Max: c.MaxThreads}, int32(-1)
+	for _, known := range p.cfg.Pools {
+		if known.Virtual || known.Prefix == "" {
+			continue
 		}
+		if slices.Contains(known.Ports, c.Port) || jetty && known.Prefix == "qtp" {
+			pool, n = known, p.folder.pool(cut(known.Prefix+"1"))
+			break
+		}
+	}
+	if jetty {
+		// The names of its threads have a hash in them that no settings know.
+		number, ok := p.folder.byName["qtp"]
+		if !ok {
+			return -1
+		}
+		n, in.aside = number, p.jettyAside(pool.Max)
+	}
+	t.grow()
+	if n <= 0 || int(n) >= len(t.pools) {
 		return -1
 	}
-	for _, pool := range p.cfg.Pools {
-		for _, port := range pool.Ports {
-			if port != c.Port || pool.Virtual || pool.Prefix == "" {
-				continue
-			}
-			n := p.folder.pool(cut(pool.Prefix + "1"))
-			t.grow()
-			if int(n) >= len(t.pools) || n == 0 {
-				return -1
-			}
-			in.threads, in.max, in.knowPool = t.pools[n].threads, pool.Max, true
-			return n
+	in.threads, in.max, in.knowPool = t.pools[n].threads, pool.Max, true
+	for _, other := range p.cfg.Connectors {
+		f := s.ports[uint16(other.Port)]
+		if f != nil && other.Port != c.Port && (jetty || slices.Contains(pool.Ports, other.Port)) {
+			in.busy += f.busy()
+			in.closing += f.closing
 		}
 	}
-	return -1
+	return n
+}
+
+// jettyAside is how many threads of Jetty's pool may serve no request: for each
+// connector up to four acceptors and its selectors, by the rule for what is not
+// set, and those that the pool holds in reserve. It is an upper bound, since
+// nothing tells them apart from outside; a busy server must not be called dead.
+func (p *Poller) jettyAside(most int) (n int) {
+	if most == 0 {
+		most = 200
+	}
+	for _, c := range p.cfg.Connectors {
+		if strings.EqualFold(c.Protocol, "jetty") {
+			n += 4 + max(1, min(runtime.NumCPU()/2, most/16))
+		}
+	}
+	return n + max(1, most/10)
 }
 
 // helpers counts the connector's Poller and Acceptor threads.

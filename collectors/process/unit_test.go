@@ -12,7 +12,7 @@ import (
 
 // A name may hold blanks, parentheses and a line end; the figures are behind
 // the last parenthesis of the whole file.
-func TestStat(t *testing.T) {
+func TestCase33CommParentheses(t *testing.T) {
 	const rest = " S 10129 10132 10132 0 -1 4194304 11 0 33 0 250 40 0 0 20 0 7 0 8981900 1000 20 18446744073709551615\n"
 	for _, name := range []string{"java", "a) R 1 (x", "x\n) Z 9 9", "sle (2) .sh", "", ")", "("} {
 		var s stat
@@ -38,6 +38,7 @@ func TestPools(t *testing.T) {
 		{Prefix: "catalina-exec-", Max: 500, Ports: []int{7020}},
 		{Prefix: "http-nio-8080-exec-", Ports: []int{8080}},
 		{Prefix: "http-nio-127.0.0.1-18080-exec-", Ports: []int{18080}},
+		{Prefix: "http-nio-20443-exec-", Ports: []int{20443}},
 		{Name: "batch", Prefix: "nightly-batch-worker-"},
 		{Prefix: "virt-", Virtual: true},
 	}, []Connector{
@@ -45,6 +46,7 @@ func TestPools(t *testing.T) {
 		{Port: 8080, Protocol: "nio"},
 		{Port: 18080, Protocol: "nio", Address: "127.0.0.1"},
 		{Port: 8009, Protocol: "ajp-nio"},
+		{Port: 20443, Protocol: "nio"},
 	}, 60)
 	for _, c := range []struct{ comm, pool string }{
 		{"catalina-exec-1", "catalina-exec"}, // -1, -10 and -199 alike
@@ -55,6 +57,7 @@ func TestPools(t *testing.T) {
 		{"http-nio-8080-C", "http-nio-8080-ClientPoller"},
 		{"http-nio-7020-C", "http-nio-7020-ClientPoller"},
 		{"http-nio-127.0.", "http-nio-127.0.0.1-18080"}, // exec, Poller, Acceptor: one
+		{"http-nio-20443-", "http-nio-20443"},           // the same of a port of five digits
 		{"ajp-nio-8009-P", "ajp-nio-8009-Poller"},
 		{"nightly-batch-w", "batch"},
 		// Shortened in the middle.
@@ -89,6 +92,25 @@ func TestPools(t *testing.T) {
 		if got != c.pool {
 			t.Errorf("%q -> %q, want %q", c.comm, got, c.pool)
 		}
+	}
+}
+
+// Pools that the cut merges are said to be merged, with the names of all.
+func TestMergedPoolsAreSaid(t *testing.T) {
+	f := newFolder([]Pool{{Prefix: "http-nio-20443-exec-", Ports: []int{20443}}}, []Connector{{Port: 20443, Protocol: "nio"}}, 40)
+	said := f.merged[f.pool("http-nio-20443-")]
+	for _, name := range []string{"http-nio-20443-exec", "http-nio-20443-Poller", "http-nio-20443-Acceptor", "counted together as http-nio-20443"} {
+		if !strings.Contains(said, name) {
+			t.Errorf("%q is not in: %s", name, said)
+		}
+	}
+	// With one digit less nothing is merged.
+	f = newFolder([]Pool{{Prefix: "http-nio-8443-exec-", Ports: []int{8443}}}, []Connector{{Port: 8443, Protocol: "nio"}}, 40)
+	for _, comm := range []string{"http-nio-8443-e", "http-nio-8443-P", "http-nio-8443-A"} {
+		f.pool(comm)
+	}
+	if len(f.merged) > 0 {
+		t.Errorf("merged: %v", f.merged)
 	}
 }
 
@@ -172,6 +194,7 @@ func TestStalls(t *testing.T) {
 			in := base
 			in.now = at.Add(time.Duration(i) * time.Second)
 			step(i, &in)
+			st.forget(&in)
 			out = map[string]bool{}
 			st.judge(&in, 6*time.Second, func(reason string, stalled bool) { out[reason] = stalled })
 		}
@@ -187,6 +210,30 @@ func TestStalls(t *testing.T) {
 		{"wedged, but nothing sent by the clients", func(i int, in *stallInput) { in.full = true }, stallQueue},
 		{"busy: all threads in use", func(i int, in *stallInput) { in.full, in.waiting, in.busy, in.turns = true, 90, 10, uint64(i)*100 }, ""},
 		{"the back end hangs: all threads in use, none moves", func(i int, in *stallInput) { in.full, in.waiting, in.busy = true, 90, 10 }, ""},
+		{"all threads in use, two of the pool are the connector's own helpers", func(i int, in *stallInput) {
+			in.threads, in.busy, in.waiting, in.untouched = 12, 10, 30, 30
+		}, ""},
+		{"all threads in use, four of the pool accept and select", func(i int, in *stallInput) {
+			in.threads, in.max, in.aside, in.busy, in.waiting, in.untouched = 14, 14, 4, 10, 30, 30
+		}, ""},
+		{"the server is not done starting", func(i int, in *stallInput) {
+			in.threads, in.full, in.waiting, in.untouched = 0, true, 5, 5
+		}, ""},
+		{"NIO2 has lost its requests: half a queue, and what looks like busy threads", func(i int, in *stallInput) {
+			in.queue, in.busy, in.closing, in.died = 49, 15, 15, i == 1
+		}, stallQueue},
+		{"the same, and one more client", func(i int, in *stallInput) {
+			in.queue, in.busy, in.closing, in.died, in.waiting, in.untouched = 49, 15, 15, i == 1, 1, 1
+		}, stallQueue + " " + stallUnread},
+		{"the same without a death: all threads serve clients that gave up", func(i int, in *stallInput) {
+			in.queue, in.busy, in.closing = 49, 15, 15
+		}, ""},
+		{"threads of NIO2 died, and the others all serve", func(i int, in *stallInput) {
+			in.queue, in.busy, in.closing, in.died, in.waiting = 49, 25, 15, i == 1, 30
+		}, ""},
+		{"threads of NIO2 died, and it serves on", func(i int, in *stallInput) {
+			in.queue, in.busy, in.closing, in.died, in.turns = 3, 15, 15, i == 1, uint64(i)*100
+		}, ""},
 		{"maxConnections reached", func(i int, in *stallInput) { in.full, in.atLimit, in.waiting = true, true, 5 }, ""},
 		{"queue full but threads work", func(i int, in *stallInput) { in.full, in.busy, in.turns = true, 3, uint64(i)*100 }, ""},
 		{"queue full but lines come", func(i int, in *stallInput) {
@@ -214,6 +261,12 @@ func TestStalls(t *testing.T) {
 			}
 		}, stallPoller},
 		{"poller was dead before we came", func(i int, in *stallInput) { in.helpers, in.acceptors = helpersApart, 1 }, stallPoller},
+		{"a new thread under its maker's name", func(i int, in *stallInput) {
+			in.helpers, in.pollers = helpersTogether, 2
+			if i == 3 || i == 4 || i == 7 {
+				in.pollers = 3
+			}
+		}, ""},
 		{"acceptor dies, one of two names", func(i int, in *stallInput) {
 			in.helpers, in.pollers = helpersTogether, 2
 			if i > 4 {

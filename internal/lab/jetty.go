@@ -25,8 +25,10 @@ type Jetty struct {
 	// RequestLog switches the request log on; Latency makes 9.4's log carry the
 	// latency in milliseconds, Format is the pattern of 12's CustomRequestLog.
 	RequestLog bool
-	Latency    bool
-	Format     string
+	// TLS adds a connector with TLS, on Server.TLSAddr.
+	TLS     bool
+	Latency bool
+	Format  string
 	// Ini holds further lines of start.ini, say "--exec" and JVM options.
 	Ini     []string
 	JDK     JDK
@@ -91,6 +93,12 @@ func (o Jetty) start(home, base string) (*Server, error) {
 		Version: o.Version, JDK: o.JDK, Home: home, Base: base,
 		Port: port, Addr: fmt.Sprintf("127.0.0.1:%d", port), LogDir: filepath.Join(base, "logs"),
 	}
+	if o.TLS {
+		if s.TLSPort, err = FreePort(); err != nil {
+			return nil, err
+		}
+		s.TLSAddr = fmt.Sprintf("127.0.0.1:%d", s.TLSPort)
+	}
 	if err := o.writeBase(s); err != nil {
 		return nil, fmt.Errorf("base folder of Jetty %s: %w", o.Version, err)
 	}
@@ -140,6 +148,15 @@ func (o Jetty) writeBase(s *Server) error {
 		}
 		if o.Format != "" {
 			ini = append(ini, "jetty.requestlog.formatString="+o.Format)
+		}
+	}
+	if o.TLS {
+		ini = append(ini, "--module=https", "jetty.ssl.host=127.0.0.1", "jetty.ssl.port="+strconv.Itoa(s.TLSPort),
+			"jetty.sslContext.keyStorePath=etc/"+keystore, "jetty.sslContext.keyStoreType=PKCS12", "jetty.sslContext.keyStorePassword="+keystorePassword,
+			"jetty.sslContext.trustStorePath=etc/"+keystore, "jetty.sslContext.trustStoreType=PKCS12", "jetty.sslContext.trustStorePassword="+keystorePassword,
+			"jetty.sslContext.keyManagerPassword="+keystorePassword)
+		if err := writeKeys(filepath.Join(s.Base, "etc"), s.JDK); err != nil {
+			return err
 		}
 	}
 	// In 12 what follows a module of an environment (ee10) in the same file is a

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -113,6 +115,53 @@ func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
+// StartProgramAs is StartProgram as another user: who is to see all of a server
+// that runs as one has to be that user too.
+func StartProgramAs(uid uint32, name, output string, program string, args ...string) (*Child, error) {
+	cmd, err := readingAs(uid, exec.Command(program, args...))
+	if err != nil {
+		return nil, err
+	}
+	return StartProgram(name, output, cmd.Path, cmd.Args[1:]...)
+}
+
+// readingAs is the same program run by another user. Of root's rights it keeps the
+// one to read any file. (A change of user ends the order to die with us; setpriv
+// gives it anew.)
+func readingAs(uid uint32, cmd *exec.Cmd) (*exec.Cmd, error) {
+	if uid == 0 || os.Getuid() != 0 {
+		return cmd, nil
+	}
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		return nil, Missing{fmt.Errorf("a server of another user: %w", err)}
+	}
+	id := strconv.Itoa(int(uid))
+	as := exec.Command(setpriv, append([]string{"--reuid", id, "--regid", id, "--clear-groups",
+		"--securebits", "+no_setuid_fixup", "--inh-caps", "+dac_override", "--ambient-caps", "+dac_override", "--pdeathsig", "KILL"}, cmd.Args...)...)
+	as.Dir, as.Env = cmd.Dir, cmd.Env
+	return as, nil
+}
+
+// Limit sets a limit of the running server's, as ulimit would have before its
+// start: resource is an option of prlimit: "nproc", "nofile", or "as" in bytes.
+func (s *Server) Limit(resource string, n int) error {
+	prlimit, err := exec.LookPath("prlimit")
+	if err != nil {
+		return Missing{fmt.Errorf("a limit for a running server: %w", err)}
+	}
+	// Whoever is the same user may lower a limit; in a container not even root may
+	// lower another's.
+	cmd, err := readingAs(s.uid, exec.Command(prlimit, "--pid", strconv.Itoa(s.PID), fmt.Sprintf("--%s=%d:%[2]d", resource, n)))
+	if err != nil {
+		return err
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
 // FreePort is a port of the loopback address that nobody listens on now.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,6 +170,19 @@ func FreePort() (int, error) {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// FreeShortPort is a free port of four digits.
+func FreeShortPort() (int, error) {
+	for range 100 {
+		port := 2000 + rand.IntN(8000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			l.Close()
+			return port, nil
+		}
+	}
+	return 0, errors.New("no free port of four digits was found in a hundred tries")
 }
 
 // plainEnv is our environment without what would leak into a server: options

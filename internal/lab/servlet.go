@@ -18,7 +18,7 @@ var servletSource string
 // from scanning jars and from asking the network for a schema.
 const webXML = `<?xml version="1.0" encoding="UTF-8"?>
 <web-app xmlns="%s" version="%s" metadata-complete="true">
-  <servlet><servlet-name>load</servlet-name><servlet-class>Load</servlet-class></servlet>
+  <servlet><servlet-name>load</servlet-name><servlet-class>Load</servlet-class><load-on-startup>1</load-on-startup><async-supported>true</async-supported></servlet>
   <servlet-mapping><servlet-name>load</servlet-name><url-pattern>/slow</url-pattern></servlet-mapping>
 </web-app>
 `

@@ -38,6 +38,8 @@ type Tomcat struct {
 	MaxThreads, AcceptCount, MaxConnections int
 	// Connector holds further attributes, as they stand in server.xml.
 	Connector string
+	// Service holds further elements of the service, before its Connectors.
+	Service string
 	// AccessLogPattern is the valve's pattern, "common" when empty, and "-" for
 	// no valve at all.
 	AccessLogPattern string
@@ -60,11 +62,23 @@ type Tomcat struct {
 	// AnyAddress makes the connector listen without address=, on all of them.
 	// The thread names then have no address in them.
 	AnyAddress bool
+	// TLS adds a second connector like the first, with TLS, on Server.TLSAddr.
+	TLS bool
+	// ShortPort takes ports of four digits, as most servers have: with five, the
+	// kernel cuts the thread names so that Poller and Acceptor look alike.
+	ShortPort bool
+	// UID is like User for a server whose limits are to bind, as they don't root:
+	// it need not be given a copy of all, since it keeps the right to read what only
+	// root may. All other rights are gone.
+	UID uint32
+	// NoWait returns as soon as the JVM is started: Server.WaitStarted waits.
+	NoWait bool
 }
 
 // Executor is Tomcat's shared thread pool; its threads are catalina-exec-N.
 type Executor struct {
 	MaxThreads, MinSpare, MaxQueueSize int
+	Attributes                         string // further ones, as they stand in server.xml
 }
 
 // A Server is one running Tomcat or Jetty.
@@ -75,9 +89,12 @@ type Server struct {
 	Home, Base  string
 	Port        int
 	Addr        string // host:port
+	TLSPort     int    // 0 where there is no TLS
+	TLSAddr     string
 	CatalinaOut string // Jetty: jetty.out; empty when standard output is a pipe
 	LogDir      string
 	out         *pipe
+	uid         uint32
 }
 
 // URL is the address of a path on the server.
@@ -195,16 +212,32 @@ func StartTomcatIn(dir string, o Tomcat) (*Server, error) {
 }
 
 func (o Tomcat) start(home, base string) (*Server, error) {
-	port, err := FreePort()
+	free := FreePort
+	if o.ShortPort {
+		free = FreeShortPort
+	}
+	port, err := free()
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		Version: o.Version, JDK: o.JDK, Home: home, Base: base,
+		Version: o.Version, JDK: o.JDK, Home: home, Base: base, uid: o.UID,
 		Port: port, Addr: fmt.Sprintf("127.0.0.1:%d", port), LogDir: filepath.Join(base, "logs"),
+	}
+	if o.TLS {
+		if s.TLSPort, err = free(); err != nil {
+			return nil, err
+		}
+		s.TLSAddr = fmt.Sprintf("127.0.0.1:%d", s.TLSPort)
 	}
 	if err := o.writeBase(s); err != nil {
 		return nil, fmt.Errorf("base folder of Tomcat %s: %w", o.Version, err)
+	}
+	if o.UID != 0 && os.Getuid() == 0 {
+		// The sidecar reads for a server only what that server's user may.
+		if err := giveTo(int(o.UID), base); err != nil {
+			return nil, err
+		}
 	}
 	if o.User != 0 {
 		if err := o.giveAway(s); err != nil {
@@ -217,8 +250,14 @@ func (o Tomcat) start(home, base string) (*Server, error) {
 	if err := o.launch(s); err != nil {
 		return nil, err
 	}
-	return s, s.waitStarted(tomcatStarted)
+	if o.NoWait {
+		return s, nil
+	}
+	return s, s.WaitStarted()
 }
+
+// WaitStarted waits until a Tomcat serves.
+func (s *Server) WaitStarted() error { return s.waitStarted(tomcatStarted) }
 
 // launch starts the JVM through the distribution's own script, whose `run` ends
 // in exec, so that our child is the JVM with just the arguments that
@@ -230,6 +269,10 @@ func (o Tomcat) launch(s *Server) error {
 	cmd.Env = plainEnv(env...)
 	if o.User != 0 {
 		asUser(cmd, o.User)
+	}
+	cmd, err := readingAs(o.UID, cmd)
+	if err != nil {
+		return err
 	}
 	return s.launch("tomcat "+o.Version, cmd)
 }
@@ -280,11 +323,13 @@ func (o Tomcat) giveAway(s *Server) error {
 	if err := os.WriteFile(filepath.Join(s.LogDir, "catalina.out"), nil, 0o640); err != nil {
 		return err
 	}
-	return filepath.WalkDir(s.Base, func(path string, _ os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, o.User, o.User)
+	return giveTo(o.User, s.Base)
+}
+
+// giveTo makes a tree another user's.
+func giveTo(user int, tree string) error {
+	return filepath.WalkDir(tree, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, user, user))
 	})
 }
 

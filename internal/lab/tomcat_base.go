@@ -44,6 +44,11 @@ func (o Tomcat) writeBase(s *Server) error {
 	if err := write("catalina.properties", string(properties)); err != nil {
 		return err
 	}
+	if o.TLS {
+		if err := writeKeys(filepath.Join(s.Base, "conf"), s.JDK); err != nil {
+			return err
+		}
+	}
 	return writeWebapp(filepath.Join(s.Base, "webapps/ROOT"), s.JDK, filepath.Join(s.Home, "lib", "servlet-api.jar"), o.jakarta())
 }
 
@@ -103,24 +108,16 @@ func (o Tomcat) serverXML(s *Server) (string, error) {
 		if e.MaxQueueSize > 0 {
 			fmt.Fprintf(&b, ` maxQueueSize="%d"`, e.MaxQueueSize)
 		}
-		fmt.Fprintln(&b, "/>")
+		fmt.Fprintf(&b, " %s/>\n", e.Attributes)
 	}
-	fmt.Fprintf(&b, `    <Connector port="%d" protocol="%s" connectionTimeout="20000"`, s.Port, protocol)
-	if !o.AnyAddress {
-		fmt.Fprint(&b, ` address="127.0.0.1"`)
+	if o.Service != "" {
+		fmt.Fprintln(&b, "    "+o.Service)
 	}
-	if o.Executor != nil {
-		fmt.Fprint(&b, ` executor="tomcatThreadPool"`)
+	o.connector(&b, s.Port, protocol, "", "")
+	if o.TLS {
+		attributes, inside := o.tls()
+		o.connector(&b, s.TLSPort, protocol, attributes, inside)
 	}
-	for _, a := range []struct {
-		name string
-		n    int
-	}{{"maxThreads", o.MaxThreads}, {"acceptCount", o.AcceptCount}, {"maxConnections", o.MaxConnections}} {
-		if a.n != 0 {
-			fmt.Fprintf(&b, ` %s="%d"`, a.name, a.n)
-		}
-	}
-	fmt.Fprintf(&b, " %s/>\n", o.Connector)
 	fmt.Fprintln(&b, `    <Engine name="Catalina" defaultHost="localhost">`)
 	fmt.Fprintln(&b, `      <Host name="localhost" appBase="webapps" unpackWARs="false" autoDeploy="false">`)
 	if o.AccessLogPattern != "-" {
@@ -136,6 +133,26 @@ func (o Tomcat) serverXML(s *Server) (string, error) {
 	}
 	fmt.Fprint(&b, "      </Host>\n    </Engine>\n  </Service>\n</Server>\n")
 	return b.String(), nil
+}
+
+// connector writes one Connector with what the options say of both.
+func (o Tomcat) connector(b *strings.Builder, port int, protocol, attributes, inside string) {
+	fmt.Fprintf(b, `    <Connector port="%d" protocol="%s" connectionTimeout="20000"`, port, protocol)
+	if !o.AnyAddress {
+		fmt.Fprint(b, ` address="127.0.0.1"`)
+	}
+	if o.Executor != nil {
+		fmt.Fprint(b, ` executor="tomcatThreadPool"`)
+	}
+	for _, a := range []struct {
+		name string
+		n    int
+	}{{"maxThreads", o.MaxThreads}, {"acceptCount", o.AcceptCount}, {"maxConnections", o.MaxConnections}} {
+		if a.n != 0 {
+			fmt.Fprintf(b, ` %s="%d"`, a.name, a.n)
+		}
+	}
+	fmt.Fprintf(b, " %s %s>%s</Connector>\n", o.Connector, attributes, inside)
 }
 
 // logging is the distribution's own set-up in short: each record to the console
