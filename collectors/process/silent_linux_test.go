@@ -71,6 +71,9 @@ func TestSilentDeaths(t *testing.T) {
 						t.Fatalf("threads are missing: %v", have)
 					}
 				}
+				for range 3 { // what a connector has is what it has had for three samples
+					poll()
+				}
 				for range c.conns {
 					conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 					if err != nil {

@@ -70,8 +70,22 @@ type stallState struct {
 	died                time.Time // when threads of NIO2 died last
 	lost                bool      // and what they had in hand may be nobody's
 	served              float64   // of the last sample
-	pollers, acceptors  int       // most ever seen
+	pollers, acceptors  most
 	noPoller, noAccepor time.Time
+}
+
+// most is the largest number of threads that a connector has had for three
+// samples on end. A new thread runs a moment under the name of the one that
+// made it, and it is the Poller that makes a pool's threads: counted once, such a
+// moment would say for ever that a thread is missing. Seen with Tomcat 9.0.98.
+type most struct {
+	last [2]int
+	n    int
+}
+
+func (m *most) see(n int) {
+	m.n = max(m.n, min(n, m.last[0], m.last[1]))
+	m.last = [2]int{n, m.last[0]}
 }
 
 // since is a suspicion: when it began and what progress would be measured from.
@@ -154,19 +168,20 @@ func (s *stallState) judge(in *stallInput, after time.Duration, add func(reason 
 }
 
 func (s *stallState) judgeThreads(in *stallInput, after time.Duration, add func(string, bool)) {
-	s.pollers = max(s.pollers, in.pollers)
-	s.acceptors = max(s.acceptors, in.acceptors)
+	s.pollers.see(in.pollers)
+	s.acceptors.see(in.acceptors)
+	pollers, acceptors := s.pollers.n, s.acceptors.n
 	switch in.helpers {
 	case helpersTogether:
-		if s.pollers > 0 {
-			add(stallThread, missing(&s.noPoller, in.now, in.pollers < s.pollers, after))
+		if pollers > 0 {
+			add(stallThread, missing(&s.noPoller, in.now, in.pollers < pollers, after))
 		}
 	case helpersApart:
 		// Where the sidecar came after the death, the other thread tells that there
 		// should be one.
-		if s.pollers > 0 || s.acceptors > 0 {
-			add(stallPoller, missing(&s.noPoller, in.now, in.pollers < max(s.pollers, 1), after))
-			add(stallAcceptor, missing(&s.noAccepor, in.now, in.acceptors < max(s.acceptors, 1), after))
+		if pollers > 0 || acceptors > 0 {
+			add(stallPoller, missing(&s.noPoller, in.now, in.pollers < max(pollers, 1), after))
+			add(stallAcceptor, missing(&s.noAccepor, in.now, in.acceptors < max(acceptors, 1), after))
 		}
 	}
 }

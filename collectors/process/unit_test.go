@@ -261,6 +261,12 @@ func TestStalls(t *testing.T) {
 			}
 		}, stallPoller},
 		{"poller was dead before we came", func(i int, in *stallInput) { in.helpers, in.acceptors = helpersApart, 1 }, stallPoller},
+		{"a new thread under its maker's name", func(i int, in *stallInput) {
+			in.helpers, in.pollers = helpersTogether, 2
+			if i == 3 || i == 4 || i == 7 {
+				in.pollers = 3
+			}
+		}, ""},
 		{"acceptor dies, one of two names", func(i int, in *stallInput) {
 			in.helpers, in.pollers = helpersTogether, 2
 			if i > 4 {

@@ -90,8 +90,10 @@ func (s *store) maintain(now time.Time) {
 		// The compactor's buffers are twice what all the rest of the engine takes.
 		// Were they to come on top of a tick's garbage, and the collector to take
 		// them for what is always needed, the sidecar would be that much larger for
-		// good: so garbage goes before, and they go at once after.
+		// good: so garbage goes before, little is let come in between, and they go at
+		// once after.
 		runtime.GC()
+		defer debug.SetGCPercent(debug.SetGCPercent(25))
 		defer debug.FreeOSMemory()
 		if err := s.writeBlock(head, crowded); err != nil {
 			s.mu.Lock()

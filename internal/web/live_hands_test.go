@@ -126,6 +126,7 @@ func TestLivePageComparesTwo(t *testing.T) {
 		t.Errorf("a drag on one of the two: %v and %v", a, c)
 	}
 	shoot(t, b, "live-two")
+	axeFindsNothing(t, b, "two")
 	// Another choice takes the first one's place.
 	if err := b.Eval(`(() => { const o = document.getElementById("live-other"); o.value = ""; o.dispatchEvent(new Event("change")); return true; })()`, new(bool)); err != nil {
 		t.Fatal(err)

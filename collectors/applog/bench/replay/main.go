@@ -1,3 +1,5 @@
+//go:build !windows
+
 // Command replay reads one application log to its end and prints what was in
 // it. It is the reader of the benchmark until sidecar replay takes its place, and
 // has two modes that that one has not: single lines instead of blocks, and a
