@@ -31,7 +31,7 @@ var connStates = [13]string{"", "established", "syn_sent", "syn_recv", "fin_wait
 //	             accept queue, since it accepts no more than it has threads for
 //	APR          (9.0) the same as NIO
 //	Jetty        (9.4, 12) the same, its pool's queue; some of its threads are
-//	             acceptors, selectors or in reserve, so of 14 threads 8 to 11 serve
+//	             acceptors, selectors or in reserve, so of 14 threads 8 to 10 served
 //	over TLS     the same once the handshake is done; between two steps of a
 //	             handshake a client waits and has nothing unread
 //	any          a body that the application has not read yet counts too, whether or
