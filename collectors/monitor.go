@@ -65,6 +65,7 @@ type Monitor struct {
 	attach     *attach.Client
 	gathering  *metric.Gathering // the tick's
 	ship       *ship.Shipper     // nil where no lines are shipped; guarded by mu
+	shipped    *metric.Set       // what was saved of ship, which is what is published
 
 	mu       sync.Mutex // guards what follows; held by scan, tick and Reload
 	cfg      Config
@@ -114,7 +115,7 @@ func New(cfg Config, o Options) (*Monitor, error) {
 	now := time.Now()
 	m := &Monitor{
 		options: o, log: o.Log, started: now, checkpoint: checkpoint,
-		self: newSelfWatch(), own: metric.NewSet(), attach: attach.New(), gathering: metric.NewGathering(),
+		self: newSelfWatch(), own: metric.NewSet(), shipped: metric.NewSet(), attach: attach.New(), gathering: metric.NewGathering(),
 		servers: map[string]*server{}, states: states, registry: target.NewRegistry(),
 		rescan: make(chan struct{}, 1), reloadOK: true, reloaded: now,
 	}

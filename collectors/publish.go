@@ -137,12 +137,12 @@ func (m *Monitor) writeOwn(g *metric.Gathering, servers []*server, began time.Ti
 		o.Counter(seriesRefused, name).Set(n)
 	}
 	m.self.write(o)
-	if m.ship != nil {
-		m.ship.WriteTo(o)
-	}
 	o.Gauge(tickSeconds).Set(time.Since(began).Seconds())
 	o.Sweep()
 	g.Add(o)
+	m.shipped.Lock()
+	g.Add(m.shipped)
+	m.shipped.Unlock()
 }
 
 func truth(b bool) float64 {

@@ -78,12 +78,17 @@ func (s *stream) hush() {
 	}
 }
 
-// saveShip puts the shipper's figures into the checkpoint.
+// saveShip puts the shipper's figures into the checkpoint, and into the Set that
+// is published after it.
 func (m *Monitor) saveShip() {
+	m.shipped.Lock()
+	defer m.shipped.Unlock()
+	m.shipped.Begin()
+	defer m.shipped.Sweep()
 	if m.ship == nil {
 		return
 	}
-	if state, err := m.ship.Save(); err == nil {
+	if state, err := m.ship.Save(m.shipped); err == nil {
 		m.states[shipKey] = follow.Saved{Observer: state}
 	}
 }

@@ -93,7 +93,7 @@ func TestGateIsCountedAtOnce(t *testing.T) {
 		if c := balanced(t, s); c.Suppressed != 8 || c.Selected != 8 {
 			t.Errorf("%+v", c)
 		}
-		saved, err := s.Save()
+		saved, err := s.Save(metric.NewSet())
 		if err != nil || !strings.Contains(string(saved), `"suppressed":8,`) {
 			t.Errorf("%s %v", saved, err)
 		}
@@ -107,7 +107,9 @@ func published(t *testing.T, s *Shipper) {
 	set := metric.NewSet()
 	set.Lock()
 	defer set.Unlock()
-	s.WriteTo(set)
+	if _, err := s.Save(set); err != nil {
+		t.Fatal(err)
+	}
 	sum := map[*metric.Family]float64{}
 	for _, f := range []*metric.Family{Selected, Shipped, Suppressed, Dropped, Queued} {
 		set.Each(f, func(_ []string, v float64) {

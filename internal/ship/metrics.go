@@ -104,12 +104,8 @@ func (s *Shipper) Counts() Counts {
 	return c
 }
 
-// WriteTo puts the figures of one instant into a Set, whose lock the caller
-// holds.
-func (s *Shipper) WriteTo(set *metric.Set) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tally()
+// writeTo puts the figures into a Set; the caller holds both locks.
+func (s *Shipper) writeTo(set *metric.Set) {
 	set.Counter(Selected).Set(s.n.selected)
 	set.Counter(Shipped).Set(s.n.shipped)
 	set.Counter(Suppressed).Set(s.n.suppressed)
@@ -151,11 +147,14 @@ type state struct {
 	Lasts      map[string]int64   `json:"last_times,omitempty"`
 }
 
-// Save writes the figures down, for the checkpoint.
-func (s *Shipper) Save() ([]byte, error) {
+// Save writes the figures of one instant down, for the checkpoint and in a Set,
+// whose lock the caller holds: what is shown may not be more than what is saved, or
+// it would fall after a kill.
+func (s *Shipper) Save(set *metric.Set) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tally()
+	s.writeTo(set)
 	n := &s.n
 	return json.Marshal(state{n.selected, n.shipped, n.suppressed, n.dropped, n.batches, n.errors, n.sent, n.summaries, n.cut, n.last,
 		float64(s.inMemory().lines + s.spool.total().lines), s.lastTimes(time.Now())})

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
 
 // TestCase23EqualLines is a thousand equal access lines of one second, pushed to
@@ -169,7 +171,7 @@ func TestEqualLinesAcrossRuns(t *testing.T) {
 		equal()
 		time.Sleep(10 * time.Second)
 		stop(s)
-		saved, err := s.Save()
+		saved, err := s.Save(metric.NewSet())
 		if err != nil {
 			t.Fatal(err)
 		}

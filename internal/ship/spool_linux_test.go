@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jvm-sidecar/sidecar/internal/metric"
 	"golang.org/x/sys/unix"
 )
 
@@ -124,7 +125,7 @@ func TestStopOnFullDisk(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		stop(s) // spools
-		saved, err := s.Save()
+		saved, err := s.Save(metric.NewSet())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +157,7 @@ func TestStopOnFullDisk(t *testing.T) {
 		if c := balanced(t, s); c.Shipped != 50 || c.Queued != 50 || c.Dropped != 0 {
 			t.Errorf("%+v", c)
 		}
-		if saved, err = s.Save(); err != nil {
+		if saved, err = s.Save(metric.NewSet()); err != nil {
 			t.Fatal(err)
 		}
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/metric"
 )
 
 // TestStopSpools: what can't be sent within the bound is on disk, and the next
@@ -31,7 +33,7 @@ func TestStopSpools(t *testing.T) {
 		if c := balanced(t, s); c.Queued != 300 || c.Disk == 0 {
 			t.Fatalf("%+v", c)
 		}
-		saved, err := s.Save()
+		saved, err := s.Save(metric.NewSet())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +76,7 @@ func TestKilled(t *testing.T) {
 		for i := range 7 {
 			s.Tap("t", "applog", "f").Offer(nil, &Entry{Line: numbered(i)})
 		}
-		saved, _ := s.Save()
+		saved, _ := s.Save(metric.NewSet())
 		stop(s)
 		if c := balanced(t, s); c.Reasons[dropStopped] != 7 {
 			t.Errorf("without a spool: %+v", c)
