@@ -258,7 +258,9 @@ func tableRest(dir string, length time.Duration) error {
 		return err
 	}
 	defer b.Stop()
-	time.Sleep(5 * time.Second) // what a start costs is not what a second costs
+	// What a start costs is not what a second costs: a server is looked at more
+	// often in its first minute.
+	time.Sleep(time.Minute)
 	before, err := cpuOf(b.PID)
 	if err != nil {
 		return err
