@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,11 +38,6 @@ type alerting struct {
 func (d *daemon) startAlerting(cfg *collectors.Config, log *slog.Logger) (*alerting, error) {
 	a := &alerting{log: log, told: metric.NewSet()}
 	if cfg.Engine.Off() {
-		// What is alive then is some 5 MB, which takes no time to look through: half
-		// as much room for garbage as usual is 2 MB less of the server's memory.
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(50)
-		}
 		return a, nil
 	}
 	instance := d.instance()

@@ -27,6 +27,7 @@ type world struct {
 	open    bool // task.dir is open
 	threads threadTable
 	diag    sockDiag
+	unused  unused
 	cgroup  cgroup
 	buf     []byte
 	started float64 // Unix time, worked out once
@@ -101,6 +102,8 @@ type sample struct {
 type netFigures struct {
 	overflows, drops, retransmits, rxDropped, txDropped float64
 	hasListen, hasTCP, hasDev                           bool
+	opens                                               uint64 // connections accepted, ever
+	hasOpens                                            bool
 }
 
 func (p *Poller) poll(ctx context.Context, now time.Time) error {

@@ -331,7 +331,7 @@ func BenchmarkConnections(b *testing.B) {
 		defer cpuOf(b)()
 		for b.Loop() {
 			*figures = portFigures{}
-			if err := d.dump(list, ports); err != nil {
+			if err := d.dump(list, ports, true); err != nil {
 				b.Fatal(err)
 			}
 		}

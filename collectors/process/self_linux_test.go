@@ -143,3 +143,60 @@ func TestOwnSockets(t *testing.T) {
 		t.Errorf("from /proc/net/tcp: %+v", *f)
 	}
 }
+
+// A port without connections is not looked for in the table of all sockets, and
+// the first connection is seen in the sample after it came.
+func TestUnusedPort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	cfg := selfConfig(t)
+	cfg.Connectors = []Connector{{Port: port, Protocol: "nio", AcceptCount: 100}}
+	set := metric.ForTarget("self")
+	p := New(set, cfg)
+	defer p.Close()
+	established := func() float64 {
+		t.Helper()
+		if err := p.Poll(context.Background(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		v, ok := values(set)["connector_connections port="+strconv.Itoa(port)+" state=established"]
+		if !ok {
+			t.Fatal("no figure")
+		}
+		return v
+	}
+	if established() != 0 || p.world.diag.walks != 1 {
+		t.Fatalf("%d walks at first", p.world.diag.walks)
+	}
+	// Other tests of this process may accept connections meanwhile, and each is a
+	// reason to walk; but not for ever.
+	for i := 0; ; i++ {
+		before := p.world.diag.walks
+		if established(); p.world.diag.walks == before {
+			break
+		}
+		if i == 100 {
+			t.Fatal("it is walked each time")
+		}
+	}
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 3 { // while there is one, each sample looks
+		if n := established(); n != 1 {
+			t.Errorf("%v established, want 1", n)
+		}
+	}
+	u := unused{known: true, opens: 7}
+	for i := range 2 * walkEvery {
+		if still := u.still(&netFigures{opens: 7, hasOpens: true}); still != (i < walkEvery-1) {
+			t.Errorf("sample %d: %v", i, still)
+		}
+	}
+}

@@ -22,6 +22,7 @@ type sockDiag struct {
 	info  bool // ask for tcp_info
 	fresh int  // what untouched counts
 
+	walks     int     // of the machine's table so far
 	listeners int     // of the family asked for last
 	families  []uint8 // in which the last dump found something listening, or both
 }
@@ -112,7 +113,9 @@ func (d *sockDiag) takeInfo(body []byte) {
 // in which something listens. (A connection over IPv4 to a listener of IPv6 is
 // one of IPv6.) Where nothing listens, both are walked: what is left of a server
 // that has closed its ports.
-func (d *sockDiag) dump(list []uint16, ports map[uint16]*portFigures) error {
+//
+// Without walk it asks for the listening ones alone.
+func (d *sockDiag) dump(list []uint16, ports map[uint16]*portFigures, walk bool) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -129,6 +132,10 @@ func (d *sockDiag) dump(list []uint16, ports map[uint16]*portFigures) error {
 			d.families = append(d.families, family)
 		}
 	}
+	if !walk {
+		return nil
+	}
+	d.walks++
 	if len(d.families) == 0 {
 		d.families = append(d.families, bothFamilies...)
 	}

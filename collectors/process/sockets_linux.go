@@ -22,8 +22,12 @@ func (p *Poller) readSockets(s *sample) error {
 	}
 	ours, known := w.sameNetwork(p.cfg.Root)
 	if ours {
-		err := w.diag.dump(w.ports, ports)
+		walk := !w.unused.still(&s.net)
+		err := w.diag.dump(w.ports, ports, walk)
 		if err == nil {
+			if walk {
+				w.unused.saw(&s.net, ports)
+			}
 			s.ports = ports
 			return nil
 		}
@@ -60,6 +64,40 @@ func (p *Poller) readSockets(s *sample) error {
 	return errors.Join(errs...)
 }
 
+// unused remembers that the serving ports had no connection, in any state. As
+// long as the namespace has accepted none since (PassiveOpens of its counters), they
+// still have none, and the kernel need not be asked to walk its table of all
+// sockets, which is the largest part of what a server at rest costs. A connection
+// that is half open is in that table and in no counter: so it is walked every ten
+// samples all the same.
+type unused struct {
+	known   bool
+	opens   uint64
+	skipped int
+}
+
+const walkEvery = 10
+
+func (u *unused) still(n *netFigures) bool {
+	if u.skipped++; !u.known || !n.hasOpens || n.opens != u.opens || u.skipped >= walkEvery {
+		u.known = false
+	}
+	return u.known
+}
+
+// saw takes what a walk has found. n was read before it, so that what came in
+// between is not taken for known.
+func (u *unused) saw(n *netFigures, ports map[uint16]*portFigures) {
+	*u = unused{known: n.hasOpens, opens: n.opens}
+	for _, f := range ports {
+		for state, count := range f.states {
+			if state != tcpListen && count > 0 {
+				u.known = false
+			}
+		}
+	}
+}
+
 // sameNetwork compares the network namespaces of the server and of ourselves.
 func (w *world) sameNetwork(root string) (same, known bool) {
 	theirs, err := os.Readlink(filepath.Join(w.dir, "ns/net"))
@@ -83,6 +121,7 @@ func (w *world) readNet(n *netFigures) {
 	if b, err := w.file("net/snmp"); err == nil {
 		r, ok := protocolCounter(b, "Tcp", "RetransSegs")
 		n.retransmits, n.hasTCP = float64(r), ok
+		n.opens, n.hasOpens = protocolCounter(b, "Tcp", "PassiveOpens")
 	}
 	if b, err := w.file("net/dev"); err == nil {
 		rx, tx, ok := interfaceDrops(b)
