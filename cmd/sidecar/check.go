@@ -2,20 +2,20 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/jvm-sidecar/sidecar/collectors"
-	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/jvm-sidecar/sidecar/internal/engine"
+	"github.com/jvm-sidecar/sidecar/rules"
 )
 
 func addCheck(app *kingpin.Application) (string, func(streams) error) {
 	cmd := app.Command("check", "Check a settings file and rule files; exit 1 with file, key and reason when one is wrong.")
 	config := cmd.Flag("config.file", "The settings file.").String()
-	rules := cmd.Arg("rules", "Prometheus rule files.").Strings()
+	paths := cmd.Arg("rules", "Prometheus rule files.").Strings()
 	return cmd.FullCommand(), func(s streams) error {
-		if *config == "" && len(*rules) == 0 {
+		if *config == "" && len(*paths) == 0 {
 			return fmt.Errorf("nothing to check: give --config.file=FILE or rule files")
 		}
 		bad := 0
@@ -24,6 +24,9 @@ func addCheck(app *kingpin.Application) (string, func(streams) error) {
 			if err == nil {
 				err = tryLoki(s, *config, cfg)
 			}
+			if err == nil {
+				err = namedRules(s, *config, cfg)
+			}
 			if err != nil {
 				fmt.Fprintln(s.err, err)
 				bad++
@@ -31,23 +34,17 @@ func addCheck(app *kingpin.Application) (string, func(streams) error) {
 				fmt.Fprintf(s.out, "%s: settings are good\n", *config)
 			}
 		}
-		for _, path := range *rules {
-			groups, errs := checkRules(path)
-			for _, err := range errs {
-				fmt.Fprintf(s.err, "%s: %v\n", path, err)
-			}
-			if len(errs) > 0 {
+		for _, path := range *paths {
+			n, err := engine.CheckRuleFile(path, rules.Files)
+			if err != nil {
+				fmt.Fprintln(s.err, err)
 				bad++
 				continue
-			}
-			n := 0
-			for _, g := range groups.Groups {
-				n += len(g.Rules)
 			}
 			fmt.Fprintf(s.out, "%s: %d rules are good\n", path, n)
 		}
 		if bad > 0 {
-			return fmt.Errorf("%d of %d files are wrong", bad, len(*rules)+min(1, len(*config)))
+			return fmt.Errorf("%d of %d files are wrong", bad, len(*paths)+min(1, len(*config)))
 		}
 		return nil
 	}
@@ -85,10 +82,17 @@ func firstLine(text string) string {
 	return line
 }
 
-func checkRules(path string) (*rulefmt.RuleGroups, []error) {
-	data, err := os.ReadFile(path)
+// namedRules reads the rule files that the settings name, as a start would.
+func namedRules(s streams, path string, cfg *collectors.Config) error {
+	good, unmatched, err := engine.CheckRules(cfg.Engine, rules.Files)
 	if err != nil {
-		return nil, []error{err}
+		return err
 	}
-	return rulefmt.Parse(data, false)
+	for _, p := range unmatched {
+		fmt.Fprintf(s.err, "%s: engine: rule_files: warning: no file fits %s\n", path, p)
+	}
+	for _, f := range good {
+		fmt.Fprintf(s.out, "%s: %d rules are good\n", f.File, f.Rules)
+	}
+	return nil
 }

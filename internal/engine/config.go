@@ -56,7 +56,7 @@ func (c *Config) Check() error {
 	case c.Outage < 0:
 		return errors.New("outage: less than 0")
 	}
-	if _, err := userFiles(c.RuleFiles); err != nil {
+	if _, _, err := userFiles(c.RuleFiles); err != nil {
 		return fmt.Errorf("rule_files: %w", err)
 	}
 	return nil

@@ -128,3 +128,24 @@ func newPackWorld(t *testing.T, pack, file string) *world {
 	t.Cleanup(func() { e.Close() })
 	return w
 }
+
+// A limit of several series, and one of none, is a rule that fails, and is
+// counted; the alert that reads it could not fire.
+func TestLimitOfSeveralSeriesFails(t *testing.T) {
+	for expr, failing := range map[string]float64{"vector(1e6)": 0, "label_replace(vector(1), \"a\", \"b\", \"\", \"\") or vector(2)": 1,
+		"no_such_metric": 1} {
+		file := filepath.Join(t.TempDir(), "mine.yml")
+		text := fmt.Sprintf("groups: [{name: mine, rules: [{record: 'limit:log_dir:bytes', expr: '%s'}]}]", expr)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w := newPackWorld(t, "load", file)
+		w.ticks(10)
+		w.e.Set.Lock()
+		have, _ := w.e.Set.Gauge(engineFailing).Value()
+		w.e.Set.Unlock()
+		if have != failing {
+			t.Errorf("%s: %v rules fail, want %v", expr, have, failing)
+		}
+	}
+}

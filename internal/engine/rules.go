@@ -3,18 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
 )
 
@@ -53,9 +47,12 @@ func newAlert(a *rules.Alert, expr string) Alert {
 // loadRules reads the pack and the user's files. Groups that were there before
 // keep their alerts.
 func (e *Engine) loadRules(cfg Config) ([]*group, error) {
-	files, err := e.ruleFiles(cfg)
+	files, err := readRules(cfg, e.options.Pack)
 	if err != nil {
 		return nil, err
+	}
+	for _, p := range files.unmatched {
+		e.log.Warn("no rule file is there yet", "pattern", p)
 	}
 	external := &url.URL{}
 	if u, err := url.Parse(e.options.ExternalURL); err == nil {
@@ -63,10 +60,10 @@ func (e *Engine) loadRules(cfg Config) ([]*group, error) {
 	}
 	m := rules.NewManager(&rules.ManagerOptions{
 		ExternalURL: external, Context: context.Background(), Logger: quiet(e.log),
-		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.queries, e.store),
+		Appendable: e.store, Queryable: e.store, QueryFunc: oneLimit(rules.EngineQueryFunc(e.queries, e.store)),
 		NotifyFunc: e.notify, ResendDelay: ResendDelay,
 		OutageTolerance: cfg.Outage, ForGracePeriod: 0,
-		GroupLoader: loader(files), RestoreNewRuleGroups: true,
+		GroupLoader: loader(files.files), RestoreNewRuleGroups: true,
 	})
 	made, errs := m.LoadGroups(cfg.Evaluation, labels.EmptyLabels(), e.options.ExternalURL, nil, false, files.names()...)
 	if len(errs) > 0 {
@@ -179,109 +176,3 @@ func (e *Engine) Alerts() []Alert {
 	})
 	return out
 }
-
-// ruleFile is a file that was read and checked.
-type ruleFile struct {
-	name   string
-	groups *rulefmt.RuleGroups
-}
-
-type loaded []ruleFile
-
-func (l loaded) names() (names []string) {
-	for _, f := range l {
-		names = append(names, f.name)
-	}
-	return names
-}
-
-// ruleFiles reads the pack's files and the user's. A recording rule of the
-// user's takes the place of the pack's of that name.
-func (e *Engine) ruleFiles(cfg Config) (loaded, error) {
-	user, err := userFiles(cfg.RuleFiles)
-	if err != nil {
-		return nil, err
-	}
-	var all loaded
-	theirs := map[string]bool{}
-	for _, path := range user {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("rule file: %w", err)
-		}
-		f, err := parseRules(path, data)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, f)
-		for _, g := range f.groups.Groups {
-			for _, r := range g.Rules {
-				theirs[r.Record] = r.Record != ""
-			}
-		}
-	}
-	if e.options.Pack == nil || cfg.Pack == "none" {
-		return all, nil
-	}
-	names, err := fs.Glob(e.options.Pack, cfg.Pack+"/*.yml")
-	if err != nil || len(names) == 0 {
-		return nil, fmt.Errorf("BUG: the rule pack has no %s rules", cfg.Pack)
-	}
-	for _, name := range names {
-		data, err := fs.ReadFile(e.options.Pack, name)
-		if err != nil {
-			return nil, err
-		}
-		f, err := parseRules("pack/"+name, data)
-		if err != nil {
-			return nil, fmt.Errorf("BUG: %w", err)
-		}
-		for i := range f.groups.Groups {
-			g := &f.groups.Groups[i]
-			g.Rules = slices.DeleteFunc(g.Rules, func(r rulefmt.Rule) bool { return r.Record != "" && theirs[r.Record] })
-		}
-		all = append(all, f)
-	}
-	return all, nil
-}
-
-func parseRules(name string, data []byte) (ruleFile, error) {
-	groups, errs := rulefmt.Parse(data, false)
-	if len(errs) > 0 {
-		for i, err := range errs {
-			errs[i] = fmt.Errorf("%s: %w", name, err)
-		}
-		return ruleFile{}, errors.Join(errs...)
-	}
-	return ruleFile{name, groups}, nil
-}
-
-// userFiles are the files that the patterns name. A pattern without a * must
-// name a file that is there.
-func userFiles(patterns []string) (files []string, err error) {
-	for _, p := range patterns {
-		found, err := filepath.Glob(p)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p, err)
-		}
-		if len(found) == 0 && !strings.ContainsAny(p, "*?[") {
-			return nil, fmt.Errorf("%s: no such file", p)
-		}
-		files = append(files, found...)
-	}
-	return files, nil
-}
-
-// loader gives the rule manager what was read already.
-type loader loaded
-
-func (l loader) Load(name string, _ bool) (*rulefmt.RuleGroups, []error) {
-	for _, f := range l {
-		if f.name == name {
-			return f.groups, nil
-		}
-	}
-	return nil, []error{fmt.Errorf("BUG: rule file %s was not read", name)}
-}
-
-func (loader) Parse(expr string) (parser.Expr, error) { return parser.ParseExpr(expr) }
