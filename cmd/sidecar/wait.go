@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +47,7 @@ func (w *wait) run(s streams) error {
 	answered := began
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
+	seen := w.target == ""
 	for {
 		alerts, err := w.ask(client)
 		switch {
@@ -64,9 +67,21 @@ func (w *wait) run(s streams) error {
 		case errors.Is(err, errNoEngine) || time.Since(answered) > unreachable:
 			return err
 		}
+		// A target may come up only while we wait. One that never did was misspelt,
+		// and its silence is no pass.
+		var known []string
+		if err == nil && !seen {
+			known, err = w.targets(client)
+			seen = slices.Contains(known, w.target)
+		}
 		if time.Since(began) >= w.span {
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case !seen && len(known) == 0:
+				return fmt.Errorf("no target %q in %v: there is none at all", w.target, w.span)
+			case !seen:
+				return fmt.Errorf("no target %q in %v: there are %s", w.target, w.span, strings.Join(known, ", "))
 			}
 			fmt.Fprintf(s.out, "no alert of severity %s or above in %v\n", w.least, w.span)
 			return nil
@@ -79,21 +94,44 @@ var errNoEngine = errors.New("its engine is off")
 
 // ask reads the alerts that are pending or fire.
 func (w *wait) ask(client *http.Client) ([]firing, error) {
-	r, err := client.Get(strings.TrimRight(w.url, "/") + "/api/v1/alerts")
-	if err != nil {
-		return nil, err
-	}
-	defer r.Body.Close()
-	if r.StatusCode == http.StatusNotFound {
-		return nil, fmt.Errorf("%s: %w", w.url, errNoEngine)
-	}
 	var answer struct {
 		Data struct{ Alerts []firing }
 	}
-	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", w.url, r.Status, err)
+	err := w.get(client, "/api/v1/alerts", &answer)
+	return answer.Data.Alerts, err
+}
+
+// targets are the names of the servers that are watched, up or down.
+func (w *wait) targets(client *http.Client) (names []string, err error) {
+	var answer struct {
+		Data struct {
+			Result []struct{ Metric map[string]string }
+		}
 	}
-	return answer.Data.Alerts, nil
+	err = w.get(client, "/api/v1/query?query="+url.QueryEscape("group by (target) (target_up)"), &answer)
+	for _, r := range answer.Data.Result {
+		names = append(names, r.Metric["target"])
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+func (w *wait) get(client *http.Client, path string, answer any) error {
+	r, err := client.Get(strings.TrimRight(w.url, "/") + path)
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	if r.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("%s: %w", w.url, errNoEngine)
+	}
+	if err := json.NewDecoder(r.Body).Decode(answer); err != nil {
+		return fmt.Errorf("%s: %s: %w", w.url, r.Status, err)
+	}
+	if r.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", w.url, r.Status)
+	}
+	return nil
 }
 
 func (w *wait) choose(alerts []firing) (out []firing) {

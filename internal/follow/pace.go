@@ -28,14 +28,15 @@ func DefaultLimits() Limits {
 // Check says what is wrong with the limits.
 func (l Limits) Check() error {
 	switch {
-	case !(l.CPU > 0):
-		return fmt.Errorf("limits.cpu: %v is not above 0", l.CPU)
+	// Less than a thousandth reads nothing, more than any machine has is a slip.
+	case !(l.CPU >= 0.001 && l.CPU <= 1024):
+		return fmt.Errorf("cpu: %v is not between 0.001 and 1024 cores", l.CPU)
 	case l.Memory < 0 || l.Memory > 0 && l.Memory < 16<<20:
-		return fmt.Errorf("limits.memory: %d bytes is less than the 16 MiB that the program needs at rest", l.Memory)
+		return fmt.Errorf("memory: %d bytes is less than the 16 MiB that the program needs at rest", l.Memory)
 	case l.LagBytes < 4*blockSize:
-		return fmt.Errorf("limits.lag_bytes: %d is less than 1 MiB", l.LagBytes)
+		return fmt.Errorf("lag_bytes: %d is less than 1 MiB", l.LagBytes)
 	case l.LagAge < 5*time.Second:
-		return fmt.Errorf("limits.lag_age: %v is less than 5 s", l.LagAge)
+		return fmt.Errorf("lag_age: %v is less than 5 s", l.LagAge)
 	}
 	return nil
 }
