@@ -71,3 +71,7 @@ func (c *Config) Check() (key string, err error) {
 	}
 	return "", nil
 }
+
+// CheckFiles looks at what the settings name on this machine, where a start or a
+// reload would miss it.
+func (c *Config) CheckFiles() (key string, err error) { return "loki", c.Loki.CheckFiles() }

@@ -20,7 +20,7 @@ func addCheck(app *kingpin.Application) (string, func(streams) error) {
 		}
 		bad := 0
 		if *config != "" {
-			cfg, err := loadSettings(*config)
+			cfg, err := settingsInForce(*config)
 			if err == nil {
 				err = tryLoki(s, *config, cfg)
 			}

@@ -67,7 +67,7 @@ func defaultStorage() string {
 func (d *daemon) run(s streams) error {
 	d.logging.Writer = s.err
 	log := promslog.New(d.logging)
-	cfg, err := loadSettings(d.configFile)
+	cfg, err := settingsInForce(d.configFile)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (d *daemon) shutdown(server *http.Server, log *slog.Logger) error {
 
 // reload reads the settings again. A mistake in them changes nothing.
 func (d *daemon) reload(m *collectors.Monitor, alerts *alerting, log *slog.Logger) error {
-	cfg, err := loadSettings(d.configFile)
+	cfg, err := settingsInForce(d.configFile)
 	if err == nil {
 		err = alerts.reload(cfg)
 	}

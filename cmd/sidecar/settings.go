@@ -33,6 +33,19 @@ func loadSettings(path string) (*collectors.Config, error) {
 	return &cfg, nil
 }
 
+// settingsInForce are the settings for a sidecar on this machine: the files and
+// folders that they name have to be there as well.
+func settingsInForce(path string) (*collectors.Config, error) {
+	cfg, err := loadSettings(path)
+	if err != nil {
+		return nil, err
+	}
+	if key, err := cfg.CheckFiles(); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", path, key, err)
+	}
+	return cfg, nil
+}
+
 // maxSettings is far more than anybody writes by hand. A log file, given by
 // mistake, must not fill the memory.
 const maxSettings = 4 << 20

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -174,25 +175,26 @@ func (c *Config) Check() error {
 		key      string
 		v        float64
 		min, max float64
+		unit     string
 	}{
-		{"lines_per_second", float64(c.LinesPerSecond), 1, 1e6},
-		{"max_line", float64(c.MaxLine), 128, 256 << 10},
-		{"max_age", c.MaxAge.Seconds(), 60, 3660 * 86400},
-		{"queue_bytes", float64(c.QueueBytes), 64 << 10, 1 << 30},
-		{"batch_bytes", float64(c.BatchBytes), 1 << 10, 4 << 20},
-		{"batch_wait", c.BatchWait.Seconds(), 0, 60},
-		{"bytes_per_second", float64(c.BytesPerSecond), 0, 1 << 30},
-		{"timeout", c.Timeout.Seconds(), 0.1, 300},
-		{"min_backoff", c.MinBackoff.Seconds(), 0.01, 60},
-		{"max_backoff", c.MaxBackoff.Seconds(), c.MinBackoff.Seconds(), 3600},
-		{"stop_timeout", c.StopTimeout.Seconds(), 0, 10},
-		{"spool_bytes", float64(c.SpoolBytes), 0, 1 << 40},
-		{"select.gc_pause", c.Select.GCPause.Seconds(), 0, 3600},
-		{"select.slow", c.Select.Slow.Seconds(), 0, 86400},
-		{"select.status", float64(c.Select.Status), 0, 999},
+		{"lines_per_second", float64(c.LinesPerSecond), 1, 1e6, " lines"},
+		{"max_line", float64(c.MaxLine), 128, 256 << 10, " bytes"},
+		{"max_age", c.MaxAge.Seconds(), 60, 3660 * 86400, " s"},
+		{"queue_bytes", float64(c.QueueBytes), 64 << 10, 1 << 30, " bytes"},
+		{"batch_bytes", float64(c.BatchBytes), 1 << 10, 4 << 20, " bytes"},
+		{"batch_wait", c.BatchWait.Seconds(), 0, 60, " s"},
+		{"bytes_per_second", float64(c.BytesPerSecond), 0, 1 << 30, " bytes"},
+		{"timeout", c.Timeout.Seconds(), 0.1, 300, " s"},
+		{"min_backoff", c.MinBackoff.Seconds(), 0.01, 60, " s"},
+		{"max_backoff", c.MaxBackoff.Seconds(), c.MinBackoff.Seconds(), 3600, " s"},
+		{"stop_timeout", c.StopTimeout.Seconds(), 0, 10, " s"},
+		{"spool_bytes", float64(c.SpoolBytes), 0, 1 << 40, " bytes"},
+		{"select.gc_pause", c.Select.GCPause.Seconds(), 0, 3600, " s"},
+		{"select.slow", c.Select.Slow.Seconds(), 0, 86400, " s"},
+		{"select.status", float64(c.Select.Status), 0, 999, ""},
 	} {
 		if n.v < n.min || n.v > n.max {
-			return fmt.Errorf("%s: not between %v and %v", n.key, n.min, n.max)
+			return fmt.Errorf("%s: not between %s and %s%s", n.key, plain(n.min), plain(n.max), n.unit)
 		}
 	}
 	if c.BatchBytes > c.QueueBytes {
@@ -224,6 +226,9 @@ func (c *Config) Check() error {
 	}
 	return nil
 }
+
+// plain is a number without an exponent.
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // level is Level as an index in levels; above all of them for none.
 func (s *Select) level() (int, error) {
