@@ -356,7 +356,7 @@ func TestAlertsOfBothPacks(t *testing.T) {
 			ErrorRatioHigh ErrorBurnFast ThroughputCollapse LatencyHigh TailDetached AccessLogSilent
 			GCOverhead LongPause FullGC ConcurrentModeFailure AllocationStall HeapAfterGCRising HeapAfterGCHigh SafepointSyncSlow
 			ThreadsBlocked Deadlock StuckThreads FdExhaustion CPUThrottled TargetDown TargetRestarted OOMKilled
-			SidecarBehind SidecarLosesLines SidecarBlind SidecarOverBudget SidecarForgets ShippingFails NotifyFails DeadMansSwitch
+			SidecarBehind SidecarLosesLines SidecarBlind SidecarOverBudget SidecarForgets ShippingFails NotifyFails RulesFail DeadMansSwitch
 			LogGrowthRunaway LogDiskFullSoon LogDiskLow LogDiskReadOnly LogInodesLow LogDirOverBudget DeletedOpenLogs
 			OnePatternFloods ErrorLinesBurst NewException LoggerDropsRecords`) {
 			if !has[name] {
