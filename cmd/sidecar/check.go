@@ -11,7 +11,7 @@ import (
 )
 
 func addCheck(app *kingpin.Application) (string, func(streams) error) {
-	cmd := app.Command("check", "Check a settings file and rule files; exit 1 with file, key and reason when one is wrong.")
+	cmd := app.Command("check", "Check a settings file, with the rule files that it names, and rule files; exit 1 with file, key and reason when one is wrong.")
 	config := cmd.Flag("config.file", "The settings file.").String()
 	paths := cmd.Arg("rules", "Prometheus rule files.").Strings()
 	return cmd.FullCommand(), func(s streams) error {

@@ -26,8 +26,8 @@ func TestCommandsAreDocumented(t *testing.T) {
 		if code := Main(args, nil, &out, &out); code != 0 {
 			t.Fatalf("sidecar %s --help: exit %d: %s", sub, code, out.String())
 		}
-		// The default of --storage.path is of the user that runs this.
-		text := strings.ReplaceAll(out.String(), defaultStorage(), "STATE")
+		// The default of --storage.path is of the user that runs this; the page has root's.
+		text := strings.ReplaceAll(out.String(), defaultStorage(), "/var/lib/sidecar")
 		b.WriteString("\n## " + strings.TrimSpace("sidecar "+sub) + "\n\n```\n" + strings.TrimSpace(text) + "\n```\n")
 	}
 	const path = "../../docs/commands.md"

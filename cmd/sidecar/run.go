@@ -31,7 +31,7 @@ func addRun(app *kingpin.Application) (string, func(streams) error) {
 	cmd := app.Command("run", "Watch the servers of this machine and serve their metrics.").Default()
 	d := &daemon{}
 	cmd.Flag("config.file", "Settings file. Without one every default stands.").StringVar(&d.configFile)
-	cmd.Flag("storage.path", "Where positions and counters are kept across restarts; nothing is written elsewhere.").Default(defaultStorage()).StringVar(&d.storage)
+	cmd.Flag("storage.path", "Where positions and counters are kept across restarts; nothing is written elsewhere. For root /var/lib/sidecar, for others $XDG_STATE_HOME/sidecar or ~/.local/state/sidecar.").Default(defaultStorage()).StringVar(&d.storage)
 	cmd.Flag("path.procfs", "The proc file system to look at.").Default("/proc").StringVar(&d.procfs)
 	cmd.Flag("web.enable-lifecycle", "Allow a reload of the settings by POST to /-/reload.").BoolVar(&d.lifecycle)
 	d.web = toolkitflag.AddFlags(cmd, DefaultPort)

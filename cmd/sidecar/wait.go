@@ -18,7 +18,7 @@ func addWait(app *kingpin.Application) (string, func(streams) error) {
 	w := &wait{}
 	cmd.Flag("for", "How long to watch.").Default("60s").DurationVar(&w.span)
 	cmd.Flag("fail-on", "The least severity that counts: info, warning or critical.").Default("critical").EnumVar(&w.least, "info", "warning", "critical")
-	cmd.Flag("target", "Only alerts of this target, and those of none.").StringVar(&w.target)
+	cmd.Flag("target", "Only alerts of this target, and those of none. A target that is not there by the end is an error.").StringVar(&w.target)
 	cmd.Flag("url", "Where the sidecar (or a Prometheus with its rules) answers.").Default("http://localhost" + DefaultPort).StringVar(&w.url)
 	return cmd.FullCommand(), w.run
 }
