@@ -47,7 +47,7 @@ func (s *site) visible(r *http.Request, lines bool) *status.Status {
 	if st == nil {
 		return &status.Status{}
 	}
-	trusted := s.isTrusted(r)
+	trusted := s.mayReadLines(r)
 	out := *st
 	out.Targets = make([]status.Server, len(st.Targets))
 	for i, t := range st.Targets {
@@ -84,7 +84,7 @@ type explainee struct {
 // &source=ROOM&file=LABEL for one of them alone.
 func (s *site) explain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	out := explained{Target: q.Get("target"), Lines: s.isTrusted(r), Sources: []explainee{}}
+	out := explained{Target: q.Get("target"), Lines: s.mayReadLines(r), Sources: []explainee{}}
 	found := false
 	if st := s.monitor.Status(); st != nil {
 		for _, t := range st.Targets {
