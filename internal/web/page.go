@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/status"
@@ -110,6 +111,11 @@ func (s *site) explain(w http.ResponseWriter, r *http.Request) {
 	}
 	if !found {
 		http.Error(w, "no target "+strconv.Quote(out.Target)+": the page at / lists them", http.StatusNotFound)
+		return
+	}
+	if len(out.Sources) == 0 && (q.Has("source") || q.Has("file")) {
+		wanted := strings.TrimSpace(q.Get("source") + " " + q.Get("file"))
+		http.Error(w, "target "+strconv.Quote(out.Target)+" has no source "+strconv.Quote(wanted)+": without source and file all are told", http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
