@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -61,7 +63,7 @@ func (w *wait) run(s streams) error {
 				}
 				return fmt.Errorf("%d alerts fire after %v", len(bad), time.Since(began).Truncate(time.Second))
 			}
-		case errors.Is(err, errNoEngine) || time.Since(answered) > unreachable:
+		case errors.Is(err, errNoEngine) || errors.Is(err, errNoSidecar) || time.Since(answered) > unreachable:
 			return err
 		}
 		if time.Since(began) >= w.span {
@@ -75,7 +77,10 @@ func (w *wait) run(s streams) error {
 	}
 }
 
-var errNoEngine = errors.New("its engine is off")
+var (
+	errNoEngine  = errors.New("its engine is off")
+	errNoSidecar = errors.New("no sidecar and no Prometheus answers there")
+)
 
 // ask reads the alerts that are pending or fire.
 func (w *wait) ask(client *http.Client) ([]firing, error) {
@@ -84,14 +89,22 @@ func (w *wait) ask(client *http.Client) ([]firing, error) {
 		return nil, err
 	}
 	defer r.Body.Close()
-	if r.StatusCode == http.StatusNotFound {
+	text, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", w.url, r.Status, err)
+	}
+	if r.StatusCode == http.StatusNotFound && bytes.Contains(text, []byte("engine is off")) {
 		return nil, fmt.Errorf("%s: %w", w.url, errNoEngine)
 	}
 	var answer struct {
-		Data struct{ Alerts []firing }
+		Status string
+		Data   struct{ Alerts []firing }
 	}
-	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", w.url, r.Status, err)
+	switch err := json.Unmarshal(text, &answer); {
+	case r.StatusCode >= http.StatusInternalServerError: // what stands before it may be starting, too
+		return nil, fmt.Errorf("%s: %s", w.url, r.Status)
+	case err != nil || answer.Status != "success":
+		return nil, fmt.Errorf("%s: %w: /api/v1/alerts gives %s, and no list of alerts", w.url, errNoSidecar, r.Status)
 	}
 	return answer.Data.Alerts, nil
 }
