@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/prometheus/storage"
@@ -97,6 +98,9 @@ func (s *store) openDisk(now time.Time) error {
 	}
 	s.openBlocks()
 	head, wal, err := diskHead(s.dir, s.blocksEnd(), s.log)
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return err // nothing is wrong with the samples
+	}
 	if err != nil {
 		// What can't be read is put aside: alerts of now are worth more than the
 		// samples of before.
@@ -210,7 +214,9 @@ func memoryHead(dir string) (*tsdb.Head, error) {
 			continue
 		}
 		head, err := emptyHead(d)
-		os.RemoveAll(d)
+		// Not RemoveAll, which opens the folder: descriptors may be what is short.
+		os.Remove(filepath.Join(d, "chunks_head"))
+		os.Remove(d)
 		if err == nil {
 			return head, nil
 		}
