@@ -3,7 +3,7 @@
 
 GO ?= go
 
-.PHONY: build test test-deploy demo bench bench-gclog bench-accesslog bench-applog bench-engine generate vet setup
+.PHONY: build test test-real test-deploy demo bench bench-gclog bench-accesslog bench-applog bench-engine generate vet setup
 
 build:
 	$(GO) build -o sidecar ./cmd/sidecar
@@ -14,14 +14,16 @@ demo: need-go
 	@$(GO) run ./internal/lab/demo
 
 # All tests, those with real servers included. `go test -short ./...` leaves
-# these out. On two cores it is the real servers that take the time, and where
-# several packages start theirs at once, each waits for all the others: so what
-# needs none runs first, side by side, and the rest one package after the other.
-# What lies in deploy/ has modules of its own, for the libraries that read it.
+# these out. What needs no server runs first. The rest is mostly waiting: for
+# servers that come up, for alerts that hold, for the turn of whoever has a server
+# running (one package at a time). So two packages run side by side, and beside
+# them what lies in deploy/ and has modules of its own.
 test: setup
 	$(GO) test -short -timeout 10m ./...
-	$(GO) test -p 1 -timeout 25m $(REAL)
-	@$(MAKE) --no-print-directory test-deploy
+	@$(MAKE) --no-print-directory -j2 -Otarget test-real test-deploy
+
+test-real: need-go
+	$(GO) test -p 2 -parallel 3 -timeout 35m $(REAL)
 
 # REAL are the packages whose tests start servers, JVMs or other programs: those
 # that leave tests out with -short.

@@ -127,6 +127,7 @@ func TestRequestsWaiting(t *testing.T) {
 		{"Jetty 12", "jetty", lab.Tomcat{}, lab.Jetty{Version: "12.0.16"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // what is held stands still, however slow the machine
 			var s *lab.Server
 			if c.protocol == "jetty" {
 				c.jetty.MinThreads, c.jetty.MaxThreads, c.jetty.TLS = 10, 14, true
