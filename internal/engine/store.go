@@ -78,6 +78,7 @@ func openStore(dir string, cfg Config, now time.Time, log *slog.Logger) (*store,
 		}
 		s.lost = err.Error()
 		if s.head, err = memoryHead(dir); err != nil {
+			s.close()
 			return nil, err
 		}
 	}
@@ -97,9 +98,12 @@ func (s *store) openDisk(now time.Time) error {
 		return fmt.Errorf("less than %d MB can be written: %w", headRoom>>20, err)
 	}
 	s.openBlocks()
+	if err := probeDescriptors(s.dir); err != nil {
+		return err
+	}
 	head, wal, err := diskHead(s.dir, s.blocksEnd(), s.log)
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		return err // nothing is wrong with the samples
+	if noDescriptors(err) {
+		return err
 	}
 	if err != nil {
 		// What can't be read is put aside: alerts of now are worth more than the
@@ -131,6 +135,11 @@ func (s *store) openDisk(now time.Time) error {
 	return nil
 }
 
+// noDescriptors says that nothing is wrong with the file that wasn't opened.
+func noDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
 // probe shows that so much can be written as is needed.
 func probe(path string) error {
 	f, err := os.Create(path)
@@ -146,6 +155,19 @@ func probe(path string) error {
 		if _, err := f.Write(piece); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// probeDescriptors shows that the files of a replay can be opened. One that can't
+// ends the process, as a write that fails there.
+func probeDescriptors(dir string) error {
+	for range 16 {
+		f, err := os.Open(dir)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
 	}
 	return nil
 }
