@@ -7,6 +7,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/jvm-sidecar/sidecar/collectors"
+	"github.com/jvm-sidecar/sidecar/internal/engine"
 	"github.com/prometheus/prometheus/model/rulefmt"
 )
 
@@ -90,5 +91,5 @@ func checkRules(path string) (*rulefmt.RuleGroups, []error) {
 	if err != nil {
 		return nil, []error{err}
 	}
-	return rulefmt.Parse(data, false)
+	return engine.ParseRules(data, engine.DefaultConfig().Evaluation)
 }

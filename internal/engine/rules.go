@@ -209,10 +209,11 @@ func (e *Engine) ruleFiles(cfg Config) (loaded, error) {
 		if err != nil {
 			return nil, fmt.Errorf("rule file: %w", err)
 		}
-		f, err := parseRules(path, data)
-		if err != nil {
-			return nil, err
+		groups, errs := ParseRules(data, cfg.Evaluation)
+		if len(errs) > 0 {
+			return nil, inFile(path, errs)
 		}
+		f := ruleFile{path, groups}
 		all = append(all, f)
 		for _, g := range f.groups.Groups {
 			for _, r := range g.Rules {
@@ -248,12 +249,16 @@ func (e *Engine) ruleFiles(cfg Config) (loaded, error) {
 func parseRules(name string, data []byte) (ruleFile, error) {
 	groups, errs := rulefmt.Parse(data, false)
 	if len(errs) > 0 {
-		for i, err := range errs {
-			errs[i] = fmt.Errorf("%s: %w", name, err)
-		}
-		return ruleFile{}, errors.Join(errs...)
+		return ruleFile{}, inFile(name, errs)
 	}
 	return ruleFile{name, groups}, nil
+}
+
+func inFile(name string, errs []error) error {
+	for i, err := range errs {
+		errs[i] = fmt.Errorf("%s: %w", name, err)
+	}
+	return errors.Join(errs...)
 }
 
 // userFiles are the files that the patterns name. A pattern without a * must
