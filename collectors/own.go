@@ -22,7 +22,7 @@ var (
 	reloadAt      = &metric.Family{Name: "sidecar_config_reload_timestamp_seconds", Kind: metric.Gauge, Help: "When the settings in force were loaded, in Unix time.", Source: "sidecar"}
 	tickSeconds   = &metric.Family{Name: "sidecar_tick_seconds", Kind: metric.Gauge, Help: "How long the last tick took: polling, checkpoint and snapshot.", Source: "sidecar"}
 
-	ownCPU       = &metric.Family{Name: "sidecar_process_cpu_seconds_total", Kind: metric.Counter, Help: "CPU time of the sidecar itself.", Source: "/proc/self"}
+	ownCPU       = &metric.Family{Name: "sidecar_process_cpu_seconds_total", Kind: metric.Counter, Help: "CPU time of the sidecar itself. Of this process: 0 after a restart.", Source: "/proc/self"}
 	ownRSS       = &metric.Family{Name: "sidecar_process_resident_memory_bytes", Kind: metric.Gauge, Help: "Resident memory of the sidecar itself.", Source: "/proc/self"}
 	ownVirtual   = &metric.Family{Name: "sidecar_process_virtual_memory_bytes", Kind: metric.Gauge, Help: "Virtual memory of the sidecar itself.", Source: "/proc/self"}
 	ownFDs       = &metric.Family{Name: "sidecar_process_open_fds", Kind: metric.Gauge, Help: "Open file descriptors of the sidecar itself.", Source: "/proc/self"}

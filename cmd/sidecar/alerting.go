@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -19,8 +20,8 @@ import (
 	"github.com/jvm-sidecar/sidecar/rules"
 )
 
-// alerting is the engine and who is told. Both are nil with engine: off, and
-// then nothing of them was ever made.
+// alerting is the engine and who is told. Both are nil with engine: off, when
+// nothing of them was ever made, and where the engine finds no folder.
 type alerting struct {
 	engine *engine.Engine
 	stop   context.CancelFunc
@@ -51,6 +52,12 @@ func (d *daemon) startAlerting(cfg *collectors.Config, log *slog.Logger) (*alert
 		Dir: filepath.Join(d.storage, "engine"), Job: "sidecar", Instance: instance, Pack: rules.Files,
 		Start: time.Now(), ExternalURL: a.url, Notify: a.send, Log: log,
 	})
+	if errors.Is(err, engine.ErrNoFolder) {
+		// Figures without alerts are better than neither.
+		a.notifier.Close()
+		log.Error("engine: there is no history, no alert and no query until a restart", "err", err)
+		return &alerting{log: log, told: a.told}, nil
+	}
 	if err != nil {
 		a.notifier.Close()
 		return nil, fmt.Errorf("engine: %w", err)

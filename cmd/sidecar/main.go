@@ -48,11 +48,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	}
 	name, err := app.Parse(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "sidecar: %v (sidecar --help lists what there is)\n", err)
+		fmt.Fprintf(stderr, "sidecar: %s (sidecar --help lists what there is)\n", printable(err.Error()))
 		return 2
 	}
 	if err := commands[name](streams{stdin, stdout, stderr}); err != nil {
-		fmt.Fprintf(stderr, "sidecar: %v\n", err)
+		fmt.Fprintf(stderr, "sidecar: %s\n", printable(err.Error()))
 		return 1
 	}
 	return 0

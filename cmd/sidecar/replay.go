@@ -63,20 +63,24 @@ func (r *replay) run(s streams) error {
 	}
 	defer closeAll(inputs)
 	k := kinds{cfg: cfg, replay: r}
-	groups, err := k.group(inputs)
+	told, err := k.tellAll(inputs, s.err)
+	if err != nil {
+		return err
+	}
+	groups, err := k.group(told)
 	if err != nil {
 		return err
 	}
 	if err := r.checkRange(groups); err != nil {
 		return err
 	}
-	bar := newBar(s.err, inputs)
+	bar := newBar(s.err, told)
 	defer bar.clear()
 	switch {
 	case r.metrics:
 		return r.printMetrics(s.out, groups, k, bar)
 	case r.json:
-		return r.printJSON(s.out, inputs, k, bar)
+		return r.printJSON(s.out, told, k, bar)
 	}
 	return r.printText(s.out, groups, k, bar)
 }
@@ -114,15 +118,20 @@ func (r *replay) printText(w io.Writer, groups []group, k kinds, bar *bar) error
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s\n", g.names(), g.what)
-		if err := rep.WriteText(w, terminalWidth(w)); err != nil {
+		var text strings.Builder
+		fmt.Fprintf(&text, "%s: %s\n", g.names(), g.what)
+		if err := rep.WriteText(&text, terminalWidth(w)); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, printable(text.String())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// printJSON prints one object a file, in the order of the command line.
+// printJSON prints one object a file that could be read, in the order of the
+// command line.
 func (r *replay) printJSON(w io.Writer, inputs []*input, k kinds, bar *bar) error {
 	var out []any
 	for _, in := range inputs {
@@ -137,12 +146,18 @@ func (r *replay) printJSON(w io.Writer, inputs []*input, k kinds, bar *bar) erro
 		out = append(out, rep.JSON())
 	}
 	bar.clear()
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	if len(out) == 1 {
-		return enc.Encode(out[0])
+	var all any = out
+	if len(r.files) == 1 { // by what was asked for, not by what could be read
+		all = out[0]
 	}
-	return enc.Encode(out)
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, printableJSON(text.String()))
+	return err
 }
 
 // printMetrics feeds the files to the observers that the daemon would use.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -29,10 +30,12 @@ type input struct {
 	head    []byte    // the first bytes of text
 	kind    string
 	what    string
+	refused error // why it is not read
 }
 
 // openInputs opens every file before any is read: a name that is wrong is told
-// at once and nothing is half-done.
+// at once and nothing is half-done. What is there and can't be read is refused by
+// itself, since logs/* names it with the others.
 func openInputs(names []string, stdin io.Reader) (list []*input, err error) {
 	defer func() {
 		if err != nil {
@@ -40,32 +43,38 @@ func openInputs(names []string, stdin io.Reader) (list []*input, err error) {
 		}
 	}()
 	for _, name := range names {
-		in := &input{name: name}
+		in := &input{name: printable(name)}
 		var raw io.Reader
 		if name == "-" {
 			raw = stdin
 		} else {
 			f, err := os.Open(name)
-			if err != nil {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
 				return list, err
+			case err != nil:
+				in.refused = err
+				list = append(list, in)
+				continue
 			}
 			in.file, raw = f, f
-			list = append(list, in)
 			info, err := f.Stat()
-			if err != nil {
-				return list, err
+			switch {
+			case err != nil:
+				in.refused = err
+			case info.IsDir():
+				in.refused = fmt.Errorf("%s: is a folder: name the log files in it", name)
+			default:
+				in.size = info.Size()
 			}
-			if info.IsDir() {
-				return list, fmt.Errorf("%s: is a folder: name the log files in it", name)
-			}
-			in.size = info.Size()
 		}
-		if name == "-" {
-			list = append(list, in)
+		list = append(list, in)
+		if in.refused != nil {
+			continue
 		}
 		in.counted = &counter{r: raw}
 		if err := in.unpack(); err != nil {
-			return list, fmt.Errorf("%s: %w", name, err)
+			in.refused = fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return list, nil

@@ -22,6 +22,33 @@ type kinds struct {
 	replay *replay
 }
 
+// leastSure is the score below which a file is none of ours. Random bytes have
+// lines that look like something now and then; a log's own are most of it, or a
+// good part where it shares the file.
+const leastSure = 0.05
+
+// tellAll tells each input's kind. One that is empty, can't be read or is no log is
+// left out with a line on standard error; an error is only that nothing is left.
+func (k kinds) tellAll(inputs []*input, w io.Writer) (told []*input, err error) {
+	for _, in := range inputs {
+		if err = in.refused; err == nil {
+			err = k.tell(in)
+		}
+		switch {
+		case err == nil:
+			told = append(told, in)
+		case len(inputs) == 1:
+			return nil, err
+		default:
+			fmt.Fprintf(w, "sidecar: %s: left out\n", printable(err.Error()))
+		}
+	}
+	if len(told) == 0 {
+		return nil, fmt.Errorf("none of the %d files is a log that can be read", len(inputs))
+	}
+	return told, nil
+}
+
 // tell sets an input's kind from its first bytes, or from what the command line
 // says.
 func (k kinds) tell(in *input) error {
@@ -54,10 +81,10 @@ func (k kinds) tell(in *input) error {
 	})
 	switch {
 	case len(in.head) == 0:
-		return fmt.Errorf("%s: is empty: say what it is with --kind", in.name)
-	case best.score <= 0 && k.replay.pattern != "":
+		return fmt.Errorf("%s: is empty", in.name)
+	case best.score < leastSure && k.replay.pattern != "":
 		best.kind, best.score, best.why = "accesslog", 1, "--pattern was given"
-	case best.score <= 0:
+	case best.score < leastSure:
 		return fmt.Errorf("%s: is no GC log, access log or application log that is known here: say which with --kind", in.name)
 	}
 	in.kind = best.kind
@@ -67,13 +94,10 @@ func (k kinds) tell(in *input) error {
 
 var kindNames = map[string]string{"gclog": "a GC log", "accesslog": "an access log", "applog": "an application log"}
 
-// group puts the inputs of one kind together, in the order of time.
+// group puts the inputs, whose kinds are told, of one kind together, in the order of time.
 func (k kinds) group(inputs []*input) ([]group, error) {
 	var groups []group
 	for _, in := range inputs {
-		if err := k.tell(in); err != nil {
-			return nil, err
-		}
 		i := slices.IndexFunc(groups, func(g group) bool { return g.kind == in.kind })
 		if i < 0 || k.replay.separate {
 			groups = append(groups, group{kind: in.kind, what: in.what, inputs: []*input{in}})

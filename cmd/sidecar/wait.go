@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -64,7 +66,7 @@ func (w *wait) run(s streams) error {
 				}
 				return fmt.Errorf("%d alerts fire after %v", len(bad), time.Since(began).Truncate(time.Second))
 			}
-		case errors.Is(err, errNoEngine) || time.Since(answered) > unreachable:
+		case errors.Is(err, errNoEngine) || errors.Is(err, errNoSidecar) || time.Since(answered) > unreachable:
 			return err
 		}
 		// A target may come up only while we wait. One that never did was misspelt,
@@ -90,46 +92,55 @@ func (w *wait) run(s streams) error {
 	}
 }
 
-var errNoEngine = errors.New("its engine is off")
+var (
+	errNoEngine  = errors.New("its engine is off")
+	errNoSidecar = errors.New("no sidecar and no Prometheus answers there")
+)
 
 // ask reads the alerts that are pending or fire.
 func (w *wait) ask(client *http.Client) ([]firing, error) {
-	var answer struct {
-		Data struct{ Alerts []firing }
-	}
-	err := w.get(client, "/api/v1/alerts", &answer)
-	return answer.Data.Alerts, err
+	var data struct{ Alerts []firing }
+	err := w.get(client, "/api/v1/alerts", "alerts", &data)
+	return data.Alerts, err
 }
 
 // targets are the names of the servers that are watched, up or down.
 func (w *wait) targets(client *http.Client) (names []string, err error) {
-	var answer struct {
-		Data struct {
-			Result []struct{ Metric map[string]string }
-		}
+	var data struct {
+		Result []struct{ Metric map[string]string }
 	}
-	err = w.get(client, "/api/v1/query?query="+url.QueryEscape("group by (target) (target_up)"), &answer)
-	for _, r := range answer.Data.Result {
+	err = w.get(client, "/api/v1/query?query="+url.QueryEscape("group by (target) (target_up)"), "targets", &data)
+	for _, r := range data.Result {
 		names = append(names, r.Metric["target"])
 	}
 	slices.Sort(names)
 	return names, err
 }
 
-func (w *wait) get(client *http.Client, path string, answer any) error {
+// get reads the data of one answer of the API, which is a list of what is named.
+func (w *wait) get(client *http.Client, path, what string, data any) error {
 	r, err := client.Get(strings.TrimRight(w.url, "/") + path)
 	if err != nil {
 		return err
 	}
 	defer r.Body.Close()
-	if r.StatusCode == http.StatusNotFound {
-		return fmt.Errorf("%s: %w", w.url, errNoEngine)
-	}
-	if err := json.NewDecoder(r.Body).Decode(answer); err != nil {
+	text, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
+	if err != nil {
 		return fmt.Errorf("%s: %s: %w", w.url, r.Status, err)
 	}
-	if r.StatusCode != http.StatusOK {
+	if r.StatusCode == http.StatusNotFound && bytes.Contains(text, []byte("engine is off")) {
+		return fmt.Errorf("%s: %w", w.url, errNoEngine)
+	}
+	answer := struct {
+		Status string
+		Data   any
+	}{Data: data}
+	switch err := json.Unmarshal(text, &answer); {
+	case r.StatusCode >= http.StatusInternalServerError: // what stands before it may be starting, too
 		return fmt.Errorf("%s: %s", w.url, r.Status)
+	case err != nil || answer.Status != "success":
+		path, _, _ = strings.Cut(path, "?")
+		return fmt.Errorf("%s: %w: %s gives %s, and no list of %s", w.url, errNoSidecar, path, r.Status, what)
 	}
 	return nil
 }

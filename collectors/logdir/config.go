@@ -24,8 +24,8 @@ const (
 type Dir struct {
 	// Name is the value of the label dir: the folder as the server names it.
 	Name string `yaml:"name"`
-	// Path is the folder as the server sees it, or as we would open it (with
-	// Config.Root before it). No link leads out of that root.
+	// Path is the folder as the server sees it, or as the sidecar would open it
+	// (/proc/PID/root before it). No link leads out of the server's root.
 	Path string `yaml:"path"`
 	// Kind is logs, gclog, heapdump or base; empty means logs.
 	Kind Kind `yaml:"kind"`

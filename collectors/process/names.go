@@ -33,6 +33,7 @@ type folder struct {
 type known struct {
 	prefix string // "http-nio-8080-exec-", or a whole name: "http-nio-8080-Poller"
 	label  string
+	helper bool // the connector's own thread, which is in no pool
 }
 
 const (
@@ -50,14 +51,14 @@ func newFolder(pools []Pool, connectors []Connector, limit int) *folder {
 		if p.Prefix == "" || p.Virtual {
 			continue
 		}
-		f.know(p.Prefix, p.label())
+		f.know(p.Prefix, p.label(), false)
 	}
 	for _, c := range connectors {
 		for _, base := range threadBases(c) {
 			// Tomcat 8.5 also has an AsyncTimeout thread, which the cut makes one with
 			// the Acceptor; it is counted there.
 			for _, helper := range []string{"Poller", "ClientPoller-", "BlockPoller", "Acceptor", "Acceptor-", "Sendfile"} {
-				f.know(base+helper, strings.TrimRight(base+helper, "-"))
+				f.know(base+helper, strings.TrimRight(base+helper, "-"), true)
 			}
 		}
 	}
@@ -77,13 +78,13 @@ func (p Pool) label() string {
 	return strings.TrimRight(p.Prefix, "-_ #")
 }
 
-func (f *folder) know(prefix, label string) {
+func (f *folder) know(prefix, label string, helper bool) {
 	for _, k := range f.known {
 		if k.prefix == prefix {
 			return
 		}
 	}
-	f.known = append(f.known, known{prefix, label})
+	f.known = append(f.known, known{prefix, label, helper})
 }
 
 // number gives a label its pool, or "other" when there are too many.
@@ -169,18 +170,36 @@ func (f *folder) fromSettings(comm string) (int32, bool) {
 	}
 	n := f.number(label)
 	if _, said := f.merged[n]; !said {
-		var names []string
-		for _, k := range f.known {
-			if numbered(k.prefix, comm) && !contains(names, k.label) {
-				names = append(names, k.label)
-			}
-		}
-		if len(names) > 6 {
-			names = append(names[:6], "…")
-		}
-		f.merged[n] = "the kernel's 15 bytes of a thread name don't tell apart: " + strings.Join(names, ", ") + "; they are counted together as " + label
+		f.merged[n] = f.mergedText(comm, label)
 	}
 	return n, true
+}
+
+// mergedText says what the cut made one. The connector's own threads are not
+// named: which of them there are differs by version, and no reader asks for them.
+func (f *folder) mergedText(comm, label string) string {
+	var names []string
+	own, silent := false, ""
+	for _, k := range f.known {
+		switch {
+		case !numbered(k.prefix, comm) || contains(names, k.label):
+		case k.helper:
+			own = true
+		default:
+			names = append(names, k.label)
+			silent = ", and ThreadsExhausted and PoolAtCeiling stay silent for it"
+		}
+	}
+	if len(names) > 1 {
+		silent = strings.TrimSuffix(silent, "it") + "them"
+	}
+	if len(names) > 6 {
+		names = append(names[:6], "…")
+	}
+	if own {
+		names = append(names, "the connector's own threads (poller, acceptor)")
+	}
+	return "the kernel's 15 bytes of a thread name don't tell apart: " + strings.Join(names, ", ") + "; they are counted together as " + label + silent
 }
 
 func contains(list []string, s string) bool {

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/jvm-sidecar/sidecar/collectors"
@@ -142,7 +143,7 @@ func readComments(dir string) map[string]string {
 				if text == "" {
 					text = above
 				}
-				text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", "\\|")
+				text = asKeys(strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", "\\|"), st)
 				for _, name := range field.Names {
 					out[ts.Name.Name+"."+name.Name] = text
 				}
@@ -151,4 +152,26 @@ func readComments(dir string) map[string]string {
 		})
 	}
 	return out
+}
+
+// asKeys writes the fields of a struct that its comments name as the keys of the
+// settings file: whoever reads the table knows those alone.
+func asKeys(text string, st *ast.StructType) string {
+	for _, field := range st.Fields.List {
+		if field.Tag == nil {
+			continue
+		}
+		tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`")).Get("yaml")
+		key, _, _ := strings.Cut(tag, ",")
+		for _, name := range field.Names {
+			if key != "" && key != "-" {
+				before := `(^|[\s(])`
+				if name.Name == strings.ToUpper(name.Name) {
+					before = `(^)` // HTTP and TLS are words of their own elsewhere
+				}
+				text = regexp.MustCompile(before+name.Name+`\b`).ReplaceAllString(text, "${1}`"+key+"`")
+			}
+		}
+	}
+	return text
 }

@@ -153,13 +153,9 @@ func (e *Engine) run(r *http.Request, make func(context.Context, promql.QueryOpt
 			return nil, nil, bad("error parsing lookback delta duration: %w", err)
 		}
 	}
-	q, err := make(ctx, promql.NewPrometheusQueryOpts(false, lookback))
-	if err != nil {
+	if err := tooLong(r.FormValue("query")); err != nil {
 		return nil, nil, parameter("query", err)
 	}
-	// The value is of the query and may be used again when it is closed, so the
-	// JSON is made before.
-	defer q.Close()
 	// The sidecar is a guest: ten boards opened at once take a little longer, and
 	// not ten times the memory.
 	select {
@@ -170,6 +166,16 @@ func (e *Engine) run(r *http.Request, make func(context.Context, promql.QueryOpt
 			return nil, nil, queryError(promql.ErrQueryCanceled("query queue"))
 		}
 		return nil, nil, queryError(promql.ErrQueryTimeout("query queue"))
+	}
+	q, err := make(ctx, promql.NewPrometheusQueryOpts(false, lookback))
+	if err != nil {
+		return nil, nil, parameter("query", err)
+	}
+	// The value is of the query and may be used again when it is closed, so the
+	// JSON is made before.
+	defer q.Close()
+	if err := e.tooMuch(q); err != nil {
+		return nil, nil, parameter("query", err)
 	}
 	res := q.Exec(ctx)
 	if res.Err != nil {
@@ -238,7 +244,8 @@ func (e *Engine) apiRange(r *http.Request) (any, annotations.Annotations, error)
 	if step < time.Millisecond {
 		return nil, nil, parameter("step", errors.New("less than a millisecond"))
 	}
-	if end.Sub(start)/step > maxPoints {
+	// In milliseconds: the span of two far times is no time.Duration.
+	if float64(end.UnixMilli())-float64(start.UnixMilli()) > maxPoints*float64(step.Milliseconds()) {
 		return nil, nil, bad("exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)")
 	}
 	return e.run(r, func(ctx context.Context, o promql.QueryOpts) (promql.Query, error) {
@@ -247,8 +254,15 @@ func (e *Engine) apiRange(r *http.Request) (any, annotations.Annotations, error)
 }
 
 func (e *Engine) apiFormat(r *http.Request) (any, annotations.Annotations, error) {
+	if err := tooLong(r.FormValue("query")); err != nil {
+		return nil, nil, parameter("query", err)
+	}
 	expr, err := parser.ParseExpr(r.FormValue("query"))
 	if err != nil {
+		return nil, nil, parameter("query", err)
+	}
+	// Breaking a deep tree into lines takes longer than evaluating it.
+	if _, err := (&bounds{step: time.Second}).walk(expr, window{points: 1}, 0); err != nil {
 		return nil, nil, parameter("query", err)
 	}
 	return expr.Pretty(0), nil, nil
@@ -279,6 +293,9 @@ func (e *Engine) choice(r *http.Request) (c choice, err error) {
 
 // matcherSets are what match[] says.
 func matcherSets(r *http.Request) ([][]*labels.Matcher, error) {
+	if err := tooLong(r.Form["match[]"]...); err != nil {
+		return nil, bad("match[]: %w", err)
+	}
 	sets, err := parser.ParseMetricSelectors(r.Form["match[]"])
 	if err != nil {
 		return nil, apiError{"bad_data", err}

@@ -21,6 +21,10 @@ func (s *store) openBlocks() {
 	names, _ := filepath.Glob(filepath.Join(s.dir, "*", "meta.json"))
 	for _, name := range names {
 		b, err := tsdb.OpenBlock(quiet(s.log), filepath.Dir(name), nil, nil)
+		if noDescriptors(err) {
+			s.log.Error("a block of samples can't be read now", "block", filepath.Dir(name), "err", err)
+			continue
+		}
 		if err != nil {
 			s.log.Error("a block of samples can't be read and is removed", "block", filepath.Dir(name), "err", err)
 			os.RemoveAll(filepath.Dir(name))

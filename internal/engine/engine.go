@@ -99,8 +99,9 @@ type Engine struct {
 }
 
 // Open starts an engine with what an earlier one left in Dir. A folder that
-// can't be written is no error: the engine then lives in memory and says so. A
-// rule file that can't be read is.
+// can't be written is no error: the engine then lives in memory and says so.
+// Where no folder at all can be, it is ErrNoFolder. A rule file that can't be
+// read is an error.
 func Open(cfg Config, o Options) (*Engine, error) {
 	e := &Engine{options: o, log: o.Log, cfg: cfg, Set: metric.NewSet(), feed: make(chan *metric.Snapshot, 1), turns: make(chan struct{}, maxQueries), series: newSeries(o.Job, o.Instance)}
 	e.queries = promql.NewEngine(promql.EngineOpts{
@@ -112,7 +113,10 @@ func Open(cfg Config, o Options) (*Engine, error) {
 			return e.cfg.Evaluation.Milliseconds()
 		},
 	})
-	e.store = openStore(o.Dir, cfg, o.Start, o.Log)
+	var err error
+	if e.store, err = openStore(o.Dir, cfg, o.Start, o.Log); err != nil {
+		return nil, err
+	}
 	e.last = e.store.newest()
 	groups, err := e.loadRules(cfg)
 	if err != nil {

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -110,6 +113,64 @@ func TestLongWithoutDisk(t *testing.T) {
 	if kept := w.now.Sub(time.UnixMilli(w.e.store.head.MinTime())); kept > 40*time.Minute {
 		t.Errorf("%v are kept in memory", kept)
 	}
+}
+
+// A process that may open no more files at its start loses none of the samples.
+func TestNoDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	w := newWorld(t, dir, nil)
+	w.set.Gauge(testGauge).Set(7)
+	for range 120 {
+		w.now = w.now.Add(9 * time.Second)
+		w.ticks(1)
+	}
+	w.e.Close()
+	files := func() (found []string) {
+		for _, p := range []string{"wal/0*", "*/meta.json"} {
+			some, _ := filepath.Glob(filepath.Join(dir, p))
+			if len(some) == 0 {
+				t.Fatalf("no %s", p)
+			}
+			found = append(found, some...)
+		}
+		return found
+	}
+	before := files()
+	onDisk := false
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	for more := range 30 {
+		// One is the folder just read; each number more lets another file be opened.
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		low := was
+		low.Cur = uint64(len(open) - 1 + more)
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
+			t.Fatal(err)
+		}
+		e, err := Open(DefaultConfig(), Options{Dir: dir, Start: w.now, Log: slog.New(slog.DiscardHandler)})
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+			t.Fatal(err)
+		}
+		if err == nil {
+			onDisk, _ = e.OnDisk()
+			e.Close()
+		} else if !errors.Is(err, ErrNoFolder) {
+			t.Errorf("%d more: %v", more, err)
+		}
+		if now := files(); !slices.Equal(now[len(now)-1:], before[len(before)-1:]) || now[0] != before[0] {
+			t.Fatalf("%d more: %v were %v", more, now, before)
+		}
+	}
+	if !onDisk {
+		t.Error("with thirty descriptors not on disk")
+	}
+	w.open(dir, nil)
+	w.want("count_over_time(test_level_bytes[20m])", 120)
 }
 
 // A WAL cut in the middle of a record, and one with a flipped byte: what comes

@@ -30,7 +30,7 @@ func checkLimits(user []ruleFile, pack fs.FS) error {
 		if err != nil {
 			return err
 		}
-		f, err := parseRules(packPrefix+name, data)
+		f, err := parseRules(packPrefix+name, data, 0)
 		if err != nil {
 			return fmt.Errorf("BUG: %w", err)
 		}

@@ -11,9 +11,9 @@ import (
 // What the engine says of itself.
 var (
 	engineSeries  = &metric.Family{Name: "engine_series", Kind: metric.Gauge, Help: "Series in the newest part of the engine's store, the rules' own included.", Source: "engine"}
-	engineSamples = &metric.Family{Name: "engine_samples_total", Kind: metric.Counter, Help: "Samples that the engine took from the snapshots.", Source: "engine"}
-	engineRefused = &metric.Family{Name: "engine_samples_refused_total", Kind: metric.Counter, Help: "Samples that the engine's store would not take, because they are older than the last of their series.", Source: "engine"}
-	engineMissed  = &metric.Family{Name: "engine_snapshots_missed_total", Kind: metric.Counter, Help: "Snapshots that the engine left out because the rules of the one before were still being evaluated.", Source: "engine"}
+	engineSamples = &metric.Family{Name: "engine_samples_total", Kind: metric.Counter, Help: "Samples that the engine took from the snapshots. Of this process: 0 after a restart.", Source: "engine"}
+	engineRefused = &metric.Family{Name: "engine_samples_refused_total", Kind: metric.Counter, Help: "Samples that the engine's store would not take, because they are older than the last of their series. Of this process: 0 after a restart.", Source: "engine"}
+	engineMissed  = &metric.Family{Name: "engine_snapshots_missed_total", Kind: metric.Counter, Help: "Snapshots that the engine left out because the rules of the one before were still being evaluated. Of this process: 0 after a restart.", Source: "engine"}
 	engineOnDisk  = &metric.Family{Name: "engine_on_disk", Kind: metric.Gauge, Help: "1 while samples and the state of alerts are written to disk, 0 while the engine lives in memory alone: a restart would then forget them.", Source: "engine"}
 	engineBytes   = &metric.Family{Name: "engine_disk_bytes", Kind: metric.Gauge, Help: "Bytes that the engine's samples take on disk.", Source: "engine"}
 	engineAhead   = &metric.Family{Name: "engine_clock_ahead_seconds", Kind: metric.Gauge, Help: "How far the engine's time is ahead of the wall clock, because that was set back.", Source: "engine"}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
@@ -84,7 +85,7 @@ func readRules(cfg Config, pack fs.FS) (all loaded, err error) {
 			errs = append(errs, fmt.Errorf("rule file: %w", err))
 			continue
 		}
-		f, err := parseRules(path, data)
+		f, err := parseRules(path, data, cfg.Evaluation)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -117,7 +118,7 @@ func readRules(cfg Config, pack fs.FS) (all loaded, err error) {
 		if err != nil {
 			return all, err
 		}
-		f, err := parseRules(packPrefix+name, data)
+		f, err := parseRules(packPrefix+name, data, 0)
 		if err != nil {
 			return all, fmt.Errorf("BUG: %w", err)
 		}
@@ -149,15 +150,21 @@ func CheckRuleFile(path string, pack fs.FS) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	f, err := parseRules(path, data)
+	f, err := parseRules(path, data, DefaultConfig().Evaluation)
 	if err != nil {
 		return 0, err
 	}
 	return f.count(), checkLimits([]ruleFile{f}, pack)
 }
 
-func parseRules(name string, data []byte) (ruleFile, error) {
-	groups, errs := rulefmt.Parse(data, false)
+// parseRules reads and checks one file. step is that of a subquery which says
+// none; the pack's files, which have none of these bounds, are read with 0.
+func parseRules(name string, data []byte, step time.Duration) (ruleFile, error) {
+	parse := func() (*rulefmt.RuleGroups, []error) { return ParseRules(data, step) }
+	if step == 0 {
+		parse = func() (*rulefmt.RuleGroups, []error) { return rulefmt.Parse(data, false) }
+	}
+	groups, errs := parse()
 	if len(errs) == 0 {
 		errs = checkTypes(groups)
 	} else if bad := badDurations(data); len(bad) > 0 {

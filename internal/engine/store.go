@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/prometheus/storage"
@@ -64,7 +66,7 @@ type store struct {
 	work chan struct{}  // holds one token: one block at a time
 }
 
-func openStore(dir string, cfg Config, now time.Time, log *slog.Logger) *store {
+func openStore(dir string, cfg Config, now time.Time, log *slog.Logger) (*store, error) {
 	s := &store{dir: dir, retention: cfg.Retention, size: cfg.Size, log: log, work: make(chan struct{}, 1), tried: now}
 	err := fmt.Errorf("no folder was given")
 	if dir != "" {
@@ -75,9 +77,12 @@ func openStore(dir string, cfg Config, now time.Time, log *slog.Logger) *store {
 			log.Error("samples are kept in memory only", "dir", dir, "err", err)
 		}
 		s.lost = err.Error()
-		s.head = memoryHead(dir)
+		if s.head, err = memoryHead(dir); err != nil {
+			s.close()
+			return nil, err
+		}
 	}
-	return s
+	return s, nil
 }
 
 // openDisk opens what is in the folder and makes its head the current one.
@@ -93,7 +98,13 @@ func (s *store) openDisk(now time.Time) error {
 		return fmt.Errorf("less than %d MB can be written: %w", headRoom>>20, err)
 	}
 	s.openBlocks()
+	if err := probeDescriptors(s.dir); err != nil {
+		return err
+	}
 	head, wal, err := diskHead(s.dir, s.blocksEnd(), s.log)
+	if noDescriptors(err) {
+		return err
+	}
 	if err != nil {
 		// What can't be read is put aside: alerts of now are worth more than the
 		// samples of before.
@@ -124,6 +135,11 @@ func (s *store) openDisk(now time.Time) error {
 	return nil
 }
 
+// noDescriptors says that nothing is wrong with the file that wasn't opened.
+func noDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
 // probe shows that so much can be written as is needed.
 func probe(path string) error {
 	f, err := os.Create(path)
@@ -139,6 +155,19 @@ func probe(path string) error {
 		if _, err := f.Write(piece); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// probeDescriptors shows that the files of a replay can be opened. One that can't
+// ends the process, as a write that fails there.
+func probeDescriptors(dir string) error {
+	for range 16 {
+		f, err := os.Open(dir)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
 	}
 	return nil
 }
@@ -181,17 +210,49 @@ func diskHead(dir string, from int64, log *slog.Logger) (*tsdb.Head, *wlog.WL, e
 	return head, wal, nil
 }
 
-// memoryHead is a head without WAL. The folder it asks for stays empty.
-func memoryHead(dir string) *tsdb.Head {
-	for _, d := range []string{filepath.Join(dir, "memory"), filepath.Join(os.TempDir(), "sidecar-engine")} {
-		if d == "memory" {
+// ErrNoFolder says that not even an empty folder can be made, which tsdb insists
+// on also for what stays in memory.
+var ErrNoFolder = errors.New("no folder can be made for the engine, in the storage path or elsewhere")
+
+// spareFolders are where else that folder may be, for a moment.
+var spareFolders = []string{os.TempDir(), "/dev/shm", "/tmp", "/var/tmp", "/run"}
+
+// memoryHead is a head without WAL. The folder it asks for stays empty. Outside
+// of the engine's own it is new, so that nobody can have put files there, and is
+// removed as soon as it is open.
+func memoryHead(dir string) (*tsdb.Head, error) {
+	var errs []error
+	if dir != "" {
+		head, err := emptyHead(filepath.Join(dir, "memory"))
+		if err == nil {
+			return head, nil
+		}
+		errs = append(errs, err)
+	}
+	for _, place := range spareFolders {
+		d, err := os.MkdirTemp(place, "sidecar-")
+		if err != nil {
+			errs = append(errs, err)
 			continue
 		}
-		if head, err := tsdb.NewHead(nil, nil, nil, nil, headOptions(d), nil); err == nil && head.Init(0) == nil {
-			return head
+		head, err := emptyHead(d)
+		// Not RemoveAll, which opens the folder: descriptors may be what is short.
+		os.Remove(filepath.Join(d, "chunks_head"))
+		os.Remove(d)
+		if err == nil {
+			return head, nil
 		}
+		errs = append(errs, err)
 	}
-	return nil
+	return nil, fmt.Errorf("%w: %w", ErrNoFolder, errs[0])
+}
+
+func emptyHead(dir string) (*tsdb.Head, error) {
+	head, err := tsdb.NewHead(nil, nil, nil, nil, headOptions(dir), nil)
+	if err != nil {
+		return nil, err
+	}
+	return head, head.Init(0)
 }
 
 // Appender is one commit to the head that is current now.
@@ -227,14 +288,18 @@ func (s *store) leaveDisk(why error) {
 	if s.wal == nil {
 		return
 	}
+	head, err := memoryHead(s.dir)
+	if err != nil {
+		// The next tick tries again; so long the disk is all there is.
+		s.log.Error("the disk does not take samples any more, and they can't be kept in memory", "disk", why, "err", err)
+		return
+	}
 	s.log.Error("the disk does not take samples any more; rules go on in memory", "err", why)
 	s.wal.Close()
 	s.wal, s.lost = nil, why.Error()
-	if head := memoryHead(s.dir); head != nil {
-		s.earlier = append(s.earlier, s.head)
-		s.head = head
-		s.changes++
-	}
+	s.earlier = append(s.earlier, s.head)
+	s.head = head
+	s.changes++
 }
 
 // returnToDisk tries the disk again. What was kept in memory stays readable

@@ -63,6 +63,12 @@ func TestExplain(t *testing.T) {
 	if r := get(t, explaining(), Options{}, "/explain.json?target=nobody"); r.StatusCode != 404 {
 		t.Errorf("unknown target: %d", r.StatusCode)
 	}
+	for _, query := range []string{"&source=nothing", "&file=other.log", "&source=process&file=access.log"} {
+		r := get(t, explaining(), Options{}, "/explain.json?target=tomcat-8080"+query)
+		if text := body(t, r); r.StatusCode != 404 || !strings.Contains(text, "has no source") {
+			t.Errorf("unknown source %s: %d %s", query, r.StatusCode, text)
+		}
+	}
 	if r := get(t, explaining(), Options{}, "/explain.json?target=tomcat-8080"); r.Header.Get("Cache-Control") != "no-store" {
 		t.Error("lines of a log may be kept by a cache")
 	}

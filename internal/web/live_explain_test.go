@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvm-sidecar/sidecar/collectors"
 	"github.com/jvm-sidecar/sidecar/internal/metric"
+	"github.com/jvm-sidecar/sidecar/internal/target"
 )
 
 // TestExplainInABrowser: a source that is opened shows its account, its lines with
@@ -70,6 +71,8 @@ func newMoving() *moving {
 	for _, f := range collectors.Catalogue() {
 		m.of[f.Name] = f
 	}
+	process := &m.st.Targets[0].Sources[2]
+	process.Blind = append(process.Blind, target.Blind{Source: "process", Reason: "thread_names_merged", Detail: "the names of the pool are cut"})
 	return m
 }
 
@@ -79,6 +82,7 @@ func (m *moving) Snapshot() *metric.Snapshot {
 	m.set.Gauge(m.of["target_up"]).Set(1)
 	m.set.Gauge(m.of["jvm_threadpool_threads"], "catalina-exec").Set(7)
 	m.set.Gauge(m.of["jvm_threadpool_max_threads"], "catalina-exec").Set(10)
+	m.set.Gauge(m.of["jvm_threadpool_max_threads"], "http-nio-18080-exec").Set(200)
 	m.set.Gauge(m.of["jvm_memory_used_bytes"], "heap").Set(1 << 20)
 	m.set.Counter(m.of["accesslog_requests_total"], "GET", "2xx", "").Add(5)
 	for range 5 {
@@ -106,6 +110,10 @@ func TestLivePageWithoutEngine(t *testing.T) {
 		if !b.Until(15*time.Second, label+`.includes("`+want+`")`) {
 			t.Errorf("%s says %q, want %q", chart, b.Words(label), want)
 		}
+	}
+	// A pool whose threads can't be counted has a limit alone, and the reason.
+	if stale := `document.querySelector("#chart-pool .stale").textContent`; !b.Until(10*time.Second, stale+` === "No data but the limit: the names of the pool are cut"`) {
+		t.Errorf("the pool's chart says %q", b.Words(stale))
 	}
 	if got := b.Words(`document.querySelector(".headline").textContent`); !strings.Contains(got, "is up") {
 		t.Errorf("the headline: %q", got)

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jvm-sidecar/sidecar/internal/status"
@@ -47,7 +48,7 @@ func (s *site) visible(r *http.Request, lines bool) *status.Status {
 	if st == nil {
 		return &status.Status{}
 	}
-	trusted := s.isTrusted(r)
+	trusted := s.mayReadLines(r)
 	out := *st
 	out.Targets = make([]status.Server, len(st.Targets))
 	for i, t := range st.Targets {
@@ -84,7 +85,7 @@ type explainee struct {
 // &source=ROOM&file=LABEL for one of them alone.
 func (s *site) explain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	out := explained{Target: q.Get("target"), Lines: s.isTrusted(r), Sources: []explainee{}}
+	out := explained{Target: q.Get("target"), Lines: s.mayReadLines(r), Sources: []explainee{}}
 	found := false
 	if st := s.monitor.Status(); st != nil {
 		for _, t := range st.Targets {
@@ -110,6 +111,11 @@ func (s *site) explain(w http.ResponseWriter, r *http.Request) {
 	}
 	if !found {
 		http.Error(w, "no target "+strconv.Quote(out.Target)+": the page at / lists them", http.StatusNotFound)
+		return
+	}
+	if len(out.Sources) == 0 && (q.Has("source") || q.Has("file")) {
+		wanted := strings.TrimSpace(q.Get("source") + " " + q.Get("file"))
+		http.Error(w, "target "+strconv.Quote(out.Target)+" has no source "+strconv.Quote(wanted)+": without source and file all are told", http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

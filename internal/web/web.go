@@ -160,7 +160,7 @@ func (s *site) reload(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only POST or PUT reload", http.StatusMethodNotAllowed)
 	case !s.isTrusted(r):
 		http.Error(w, "a reload from another machine needs users in the web config: send SIGHUP, or ask on loopback", http.StatusForbidden)
-	case r.Header.Get("Sec-Fetch-Site") == "cross-site":
+	case isFromAnotherSite(r):
 		// A page of somebody else in a browser on this machine is no user of it.
 		http.Error(w, "no reload on behalf of another site's page", http.StatusForbidden)
 	default:
@@ -172,7 +172,8 @@ func (s *site) reload(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isTrusted says whether a visitor may see raw log lines and change state. The web config's
+// isTrusted says whether a visitor may see raw log lines and change state, were it
+// not another site's page that makes him ask. The web config's
 // users are checked before a request comes here; where there are none, only
 // the machine itself may read what strangers wrote into its logs.
 func (s *site) isTrusted(r *http.Request) bool {
@@ -184,8 +185,49 @@ func (s *site) isTrusted(r *http.Request) bool {
 		return false
 	}
 	ip := net.ParseIP(host)
-	// A proxy on this machine speaks for somebody else.
-	return ip != nil && ip.IsLoopback() && r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == "" && isOurName(r.Host)
+	return ip != nil && ip.IsLoopback() && !isByProxy(r) && isOurName(r.Host)
+}
+
+// mayReadLines says whether a visitor may see raw log lines. Another site's page
+// gets none of them, whoever sits before it; a link there that leads here is
+// followed by the user, and the page that it opens cannot be read by the other.
+func (s *site) mayReadLines(r *http.Request) bool {
+	opened := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && r.Header.Get("Origin") == ""
+	return s.isTrusted(r) && (opened || !isFromAnotherSite(r))
+}
+
+// isByProxy says whether a proxy handed the request on. One on this machine
+// comes from loopback and speaks for somebody else.
+func isByProxy(r *http.Request) bool {
+	for name := range r.Header {
+		switch {
+		case name == "Forwarded", name == "Via", name == "X-Real-Ip", strings.HasPrefix(name, "X-Forwarded-"):
+			return true
+		}
+	}
+	return false
+}
+
+// isFromAnotherSite says whether a browser asks for a page that is not ours. A
+// port of its own on the same machine is another site, too: only our own scheme,
+// host and port are ours, and none is what a user types. Programs send neither
+// of the two headers.
+func isFromAnotherSite(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+	default:
+		return true
+	}
+	own := "http://" + r.Host
+	if r.TLS != nil {
+		own = "https://" + r.Host
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		if !strings.EqualFold(origin, own) {
+			return true
+		}
+	}
+	return false
 }
 
 // isOurName says whether a visitor asked for this machine by a name that nobody

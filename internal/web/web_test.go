@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -108,15 +109,29 @@ func TestBeforeTheFirstTick(t *testing.T) {
 func TestRawLinesStayOnLoopback(t *testing.T) {
 	away := func(r *http.Request) { r.RemoteAddr = "192.0.2.7:5000" }
 	proxied := func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }
+	realIP := func(r *http.Request) { r.Header.Set("X-Real-IP", "192.0.2.7") }
 	renamed := func(r *http.Request) { r.Host = "stranger.example:10404" }
+	other := func(r *http.Request) { r.Header.Set("Origin", "http://localhost:3000") }
+	sameSite := func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }
+	link := func(r *http.Request) {
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		r.Header.Set("Sec-Fetch-Mode", "navigate")
+		r.Header.Set("Sec-Fetch-Dest", "document")
+	}
 	for _, path := range []string{"/", "/status.json"} {
 		if got := body(t, get(t, running(), Options{}, path)); !strings.Contains(got, "alert(1)") {
 			t.Errorf("%s on loopback: no raw line", path)
 		}
-		for name, change := range map[string]func(*http.Request){"from away": away, "by a proxy": proxied, "by a stranger's name": renamed} {
+		for name, change := range map[string]func(*http.Request){
+			"from away": away, "by a proxy": proxied, "by a proxy that names one address": realIP, "by a stranger's name": renamed,
+			"for another origin": other, "for another port's page": sameSite,
+		} {
 			if got := body(t, get(t, running(), Options{}, path, change)); strings.Contains(got, "alert(1)") {
 				t.Errorf("%s %s: a raw line is shown", path, name)
 			}
+		}
+		if got := body(t, get(t, running(), Options{}, path, link)); !strings.Contains(got, "alert(1)") {
+			t.Errorf("%s by a link that the user followed: no raw line", path)
 		}
 		if got := body(t, get(t, running(), Options{RawLines: true}, path, away)); !strings.Contains(got, "alert(1)") {
 			t.Errorf("%s to a configured user: no raw line", path)
@@ -152,6 +167,16 @@ func TestReload(t *testing.T) {
 		"a proxy":             func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") },
 		"a stranger's name":   func(r *http.Request) { r.Host = "stranger.example:10404" },
 		"another site's page": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"another port's page": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+		"another origin":      func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") },
+		"no origin at all":    func(r *http.Request) { r.Header.Set("Origin", "null") },
+		"another port":        func(r *http.Request) { r.Header.Set("Origin", "http://localhost:3000") },
+		"another scheme":      func(r *http.Request) { r.Header.Set("Origin", "https://localhost:10404") },
+		"a proxy's real IP":   func(r *http.Request) { r.Header.Set("X-Real-IP", "192.0.2.7") },
+		"a proxy's host":      func(r *http.Request) { r.Header.Set("X-Forwarded-Host", "stranger.example") },
+		"a proxy by the RFC":  func(r *http.Request) { r.Header.Set("Forwarded", "for=192.0.2.7") },
+		"a proxy that passes": func(r *http.Request) { r.Header.Set("Via", "1.1 proxy") },
+		"an empty address":    func(r *http.Request) { r.Header.Set("X-Forwarded-For", "") },
 	} {
 		if r := get(t, running(), Options{Reload: reload}, "/-/reload", post, change); r.StatusCode != 403 || calls != 1 {
 			t.Errorf("%s: status %d, %d calls", name, r.StatusCode, calls)
@@ -160,6 +185,25 @@ func TestReload(t *testing.T) {
 	fromAfar := func(r *http.Request) { r.RemoteAddr = "192.0.2.7:5000" }
 	if r := get(t, running(), Options{Reload: reload, RawLines: true}, "/-/reload", post, fromAfar); r.StatusCode != 200 || calls != 2 {
 		t.Errorf("a user of the web config: status %d, %d calls", r.StatusCode, calls)
+	}
+	// A user's browser sends his password along for whichever page asks.
+	evil := func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }
+	if r := get(t, running(), Options{Reload: reload, RawLines: true}, "/-/reload", post, evil); r.StatusCode != 403 || calls != 2 {
+		t.Errorf("another site's page with a user's password: status %d, %d calls", r.StatusCode, calls)
+	}
+	ours := func(r *http.Request) {
+		r.Header.Set("Origin", "http://localhost:10404")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	if r := get(t, running(), Options{Reload: reload}, "/-/reload", post, ours); r.StatusCode != 200 || calls != 3 {
+		t.Errorf("our own page: status %d, %d calls", r.StatusCode, calls)
+	}
+	oursByTLS := func(r *http.Request) {
+		r.TLS = &tls.ConnectionState{}
+		r.Header.Set("Origin", "https://localhost:10404")
+	}
+	if r := get(t, running(), Options{Reload: reload}, "/-/reload", post, oursByTLS); r.StatusCode != 200 || calls != 4 {
+		t.Errorf("our own page over TLS: status %d, %d calls", r.StatusCode, calls)
 	}
 	fails := func() error { return errors.New("sidecar.yml: limits.cpu: not a number") }
 	if got := body(t, get(t, running(), Options{Reload: fails}, "/-/reload", post)); !strings.Contains(got, "limits.cpu") {

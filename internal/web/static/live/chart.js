@@ -135,6 +135,14 @@ export class Chart {
     u.setCursor({ left: u.valToPos(u.data[0][next], "x"), top: u.over.clientHeight / 2 }, true, true);
   }
 
+  // bare says why a pool's limit stands there without its threads: a line alone
+  // would look like a pool that nobody uses.
+  bare() {
+    const rows = this.grid.rows;
+    const alone = [...rows.keys()].some((n) => n.startsWith("limit of ") && !rows.has(n.slice("limit of ".length)));
+    return this.spec.id === "pool" && alone ? this.run.nameless().join("; ") : "";
+  }
+
   // words are what the picture shows, for those who don't see it, and the mark of
   // a source that stands still.
   words(names) {
@@ -145,9 +153,10 @@ export class Chart {
     const hindered = this.marks.filter((m) => m.now).map((m) => m.why);
     let why = hindered.join(", ");
     if (!why && this.grid.seen && old > 8) why = `no data for ${Math.round(old)} s`;
-    put(this.stale, why ? `Standing still: ${why}` : !this.grid.seen && this.run.asked() ? `No data: ${this.spec.none}` : "");
+    const bare = why || !this.grid.seen ? "" : this.bare();
+    put(this.stale, why ? `Standing still: ${why}` : !this.grid.seen && this.run.asked() ? `No data: ${this.spec.none}` : bare && `No data but the limit: ${bare}`);
     this.root.classList.toggle("frozen", why !== "");
-    this.root.classList.toggle("none", !this.grid.seen);
+    this.root.classList.toggle("none", !this.grid.seen || bare !== "");
   }
 }
 

@@ -12,7 +12,7 @@ export const SPAN = 15 * 60; // seconds that are kept
 export class Lane {
   // places are where the parts go; page has the view that all charts share.
   constructor(places, page, target, number, several) {
-    Object.assign(this, { page, target, api: page.api, firing: [] });
+    Object.assign(this, { page, target, api: page.api, firing: [], nameless: [] });
     this.since = now();
     const grid = () => new Grid(SPAN, now());
     this.poller = new Poller();
@@ -27,7 +27,7 @@ export class Lane {
     this.tables = new Tables(places.tables, page.spec.tables, target, this.api, several);
     this.charts = page.spec.charts.map((spec) => {
       const Kind = spec.kind === "heat" ? HeatChart : LineChart;
-      const run = { target, name: several ? target : "", alerts: this.alerts, marks: this.marks, zoom: (a, b) => page.drag(a, b), soon: () => page.soon(), asked: () => this.asked };
+      const run = { target, name: several ? target : "", alerts: this.alerts, marks: this.marks, zoom: (a, b) => page.drag(a, b), soon: () => page.soon(), asked: () => this.asked, nameless: () => this.nameless };
       const chart = new Kind(places.charts, spec, run, grid(), "chart-" + spec.id + (number ? "-" + (number + 1) : ""));
       chart.fresh = true;
       return chart;
@@ -119,6 +119,8 @@ export class Lane {
   // tell takes what /status.json says of the server.
   tell(server) {
     this.marks.files = new Map((server?.sources ?? []).filter((s) => s.file).map((s) => [s.file, s.name]));
+    const reasons = ["thread_names_merged", "no_native_thread_names", "virtual_threads"];
+    this.nameless = (server?.sources ?? []).flatMap((s) => s.blind ?? []).filter((b) => reasons.includes(b.reason)).map((b) => b.detail);
   }
 
   begun() {

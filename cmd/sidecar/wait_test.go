@@ -1,0 +1,34 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// Whoever waits at the wrong door is told so at once, and not that an engine is off
+// or that a character is none of JSON's.
+func TestWaitAtNoSidecar(t *testing.T) {
+	for name, c := range map[string]struct {
+		code       int
+		text, want string
+	}{
+		"a page":              {200, "<html>hello</html>", "no sidecar and no Prometheus answers there: /api/v1/alerts gives 200 OK"},
+		"nothing there":       {404, "404 page not found", "no sidecar and no Prometheus answers there: /api/v1/alerts gives 404 Not Found"},
+		"another API":         {200, `{"hello": 1}`, "no sidecar and no Prometheus answers there"},
+		"a door":              {401, "who are you", "gives 401 Unauthorized"},
+		"a sidecar, half off": {404, "the engine is off: there is no history to ask; set engine: on", "its engine is off"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(c.code)
+			w.Write([]byte(c.text))
+		}))
+		var stdout, stderr strings.Builder
+		code := Main([]string{"wait", "--for=60s", "--url=" + server.URL}, nil, &stdout, &stderr)
+		server.Close()
+		if said := stderr.String(); code != 1 || !strings.Contains(said, c.want) || !strings.Contains(said, server.URL) || strings.Count(said, "\n") != 1 {
+			t.Errorf("%s: %d, %q", name, code, said)
+		}
+	}
+}
