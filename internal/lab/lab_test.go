@@ -34,8 +34,9 @@ func TestBurstOnTomcat(t *testing.T) {
 			if err != nil || n < 60 || n > 63 {
 				t.Errorf("%d records of rejection (%v), want 60 or a few more", n, err)
 			}
-			if lines := CountLines(s.AccessLog(), "GET /slow"); lines != 21 {
-				t.Errorf("%d lines in the access log, want 21", lines)
+			// A line is written after its answer.
+			if !Until(10*time.Second, func() bool { return CountLines(s.AccessLog(), "GET /slow") == 21 }) {
+				t.Errorf("%d lines in the access log, want 21", CountLines(s.AccessLog(), "GET /slow"))
 			}
 			if n, err := s.ThreadsNamed("catalina-exec-"); err != nil || n != 10 {
 				t.Errorf("jstack has %d catalina-exec threads (%v), want 10", n, err)
