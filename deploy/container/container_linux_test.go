@@ -16,7 +16,9 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -327,6 +329,10 @@ func TestImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
+			// It changed its user, and with that forgot that it dies with its parent.
+			if n, err := strconv.Atoi(pid); err == nil {
+				syscall.Kill(n, syscall.SIGKILL)
+			}
 			child.Kill()
 			if said, _ := os.ReadFile(log.Name()); t.Failed() {
 				t.Logf("%s", said)
