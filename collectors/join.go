@@ -113,6 +113,16 @@ func (b *blamer) write(set *metric.Set) {
 	}
 }
 
+// process is the poller of the server's process, or nil.
+func (s *server) process() *process.Poller {
+	for _, w := range s.watches {
+		if p, ok := w.poller.(*process.Poller); ok {
+			return p
+		}
+	}
+	return nil
+}
+
 // tellServed gives the process room the access-log lines of a connector, by
 // which it tells a stalled connector from an idle one. Only where one connector
 // serves HTTP do the lines say which port they belong to.
@@ -139,10 +149,8 @@ func (s *server) tellServed() {
 	if serving != 1 || !logged {
 		return
 	}
-	for _, w := range s.watches {
-		if p, ok := w.poller.(*process.Poller); ok {
-			p.Served(port, lines, atOnce)
-		}
+	if p := s.process(); p != nil {
+		p.Served(port, lines, atOnce)
 	}
 }
 
@@ -164,9 +172,7 @@ func (s *server) tellDied() {
 	if !told {
 		return
 	}
-	for _, w := range s.watches {
-		if p, ok := w.poller.(*process.Poller); ok {
-			p.Died(died)
-		}
+	if p := s.process(); p != nil {
+		p.Died(died)
 	}
 }

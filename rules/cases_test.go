@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path"
@@ -225,24 +226,37 @@ func late(metric string, values []parser.SequenceValue) bool {
 	return true // not there at all
 }
 
+// packFiles yields the rule files of a pack (* for both), of which there are at
+// least so many, in the order of their names.
+func packFiles(t *testing.T, pack string, least int) iter.Seq2[string, *rulefmt.RuleGroups] {
+	t.Helper()
+	files, err := fs.Glob(Files, pack+"/*.yml")
+	if err != nil || len(files) < least {
+		t.Fatalf("%d rule files: %v", len(files), err)
+	}
+	return func(yield func(string, *rulefmt.RuleGroups) bool) {
+		for _, file := range files {
+			data, err := fs.ReadFile(Files, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			groups, errs := rulefmt.Parse(data, false)
+			if len(errs) > 0 {
+				t.Fatalf("%s: %v", file, errs)
+			}
+			if !yield(file, groups) {
+				return
+			}
+		}
+	}
+}
+
 // Each alert of both packs has all its cases: quiet, pending, firing, resolved,
 // through a counter reset, without its series, and beside a JVM that was there
 // before the sidecar. What a case is called is not enough: its series have to be
 // those that the alert reads.
 func TestEveryAlertHasItsCases(t *testing.T) {
-	files, err := fs.Glob(Files, "*/*.yml")
-	if err != nil || len(files) < 20 {
-		t.Fatalf("%d rule files: %v", len(files), err)
-	}
-	for _, file := range files {
-		data, err := fs.ReadFile(Files, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		groups, errs := rulefmt.Parse(data, false)
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
+	for file, groups := range packFiles(t, "*", 20) {
 		pack, topic := path.Dir(file), strings.TrimSuffix(path.Base(file), ".yml")
 		all := scenarios(t, pack, topic)
 		alerts, holds := map[string][]string{}, map[string]bool{}
@@ -331,19 +345,7 @@ func lacks(alert string, metrics []string, holds bool, all []scenario) (missing 
 func TestAlertsOfBothPacks(t *testing.T) {
 	for _, pack := range []string{"load", "steady"} {
 		has := map[string]bool{}
-		files, err := fs.Glob(Files, pack+"/*.yml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			data, err := fs.ReadFile(Files, file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			groups, errs := rulefmt.Parse(data, false)
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
+		for _, groups := range packFiles(t, pack, 10) {
 			for _, g := range groups.Groups {
 				for _, r := range g.Rules {
 					has[r.Alert] = true

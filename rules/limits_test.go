@@ -1,12 +1,10 @@
 package rules
 
 import (
-	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -24,20 +22,8 @@ func isFact(alert string, v float64) bool {
 // file of the user's takes only these away: an alert with a number in it would
 // have to be copied whole.
 func TestThresholdsAreLimits(t *testing.T) {
-	files, err := fs.Glob(Files, "*/*.yml")
-	if err != nil || len(files) < 20 {
-		t.Fatalf("%d rule files: %v", len(files), err)
-	}
 	in := map[string]string{}
-	for _, file := range files {
-		data, err := fs.ReadFile(Files, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		groups, errs := rulefmt.Parse(data, false)
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
+	for file, groups := range packFiles(t, "*", 20) {
 		recorded, used := map[string]bool{}, map[string]bool{}
 		for _, g := range groups.Groups {
 			for _, r := range g.Rules {

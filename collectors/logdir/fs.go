@@ -1,7 +1,5 @@
 package logdir
 
-import "errors"
-
 // meta is what the room wants to know of one file or folder.
 type meta struct {
 	dev, ino  uint64
@@ -84,6 +82,3 @@ type node interface {
 	userQuota(uid int) (quota, bool)
 	close()
 }
-
-// errNotDir is what open says of a path that is something else.
-var errNotDir = errors.New("is not a folder")

@@ -155,13 +155,3 @@ func (t *threadTable) sum() {
 		t.restored = nil
 	}
 }
-
-// find returns the number of live threads whose pool has this label, and
-// whether the pool is known at all.
-func (t *threadTable) find(label string) (*poolFigures, bool) {
-	n, ok := t.folder.byName[label]
-	if !ok || int(n) >= len(t.pools) {
-		return nil, false
-	}
-	return &t.pools[n], true
-}

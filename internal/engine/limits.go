@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,9 @@ const limitPrefix = "limit:"
 // another rule of the user's names is theirs. Both packs' names are known,
 // so that one file may serve both.
 func checkLimits(user []ruleFile, pack fs.FS) error {
+	if !slices.ContainsFunc(user, ruleFile.hasLimits) {
+		return nil // nearly always, and then both packs need not be read
+	}
 	names, err := fs.Glob(pack, "*/*.yml")
 	if err != nil {
 		return err
@@ -64,6 +68,17 @@ func checkLimits(user []ruleFile, pack fs.FS) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (f ruleFile) hasLimits() bool {
+	for _, g := range f.groups.Groups {
+		for _, r := range g.Rules {
+			if strings.HasPrefix(r.Record, limitPrefix) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // nearest is the name with the fewest changes of a letter, and their number. Of

@@ -317,3 +317,34 @@ func BenchmarkCounterLookup(b *testing.B) {
 		s.Counter(requests, "2xx", "/a").Inc()
 	}
 }
+
+// A Gathering that is used again gives what a new one would: series that two Sets
+// share, series that are gone, and no figure of the snapshot before.
+func TestGatheringAgain(t *testing.T) {
+	one, two := ForTarget("t"), ForTarget("t")
+	again := NewGathering()
+	for round := range 4 {
+		one.Begin()
+		one.Gauge(depth, "b").Set(float64(round))
+		if round%2 == 0 {
+			one.Gauge(depth, "a").Set(7) // before the shared one
+		}
+		one.Sweep()
+		two.Counter(requests, "200", "/x").Add(2)
+		two.Histogram(latency, "200").Observe(0.01 * float64(round+1))
+		if round != 1 {
+			two.Gauge(depth, "b").Set(10)
+		} else {
+			two.Gauge(depth, "b").Clear()
+		}
+		fresh := NewGathering()
+		for _, s := range []*Set{one, two} {
+			again.Add(s)
+			fresh.Add(s)
+		}
+		have, want := again.Snapshot(time.Time{}), fresh.Snapshot(time.Time{})
+		if d := cmp.Diff(want.Families, have.Families, protocmp.Transform()); d != "" {
+			t.Errorf("round %d: %s", round, d)
+		}
+	}
+}

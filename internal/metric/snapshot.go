@@ -83,8 +83,8 @@ type gathered struct {
 	kind   *dto.MetricType
 	unit   *string
 	rows   []gatheredRow
-	from   *Set           // who added the rows, nil for several Sets
-	byID   map[string]int // where each row is, once there are several
+	shared bool           // several Sets have added rows
+	byID   map[string]int // where each row is, if so
 	id     []byte
 }
 
@@ -116,10 +116,8 @@ func (g *Gathering) Add(s *Set) {
 func (g *gathered) add(s *Set, r *rows) {
 	r.sort(s)
 	alone := len(g.rows) == 0
-	if alone {
-		g.from = s
-	} else if g.from != nil {
-		g.from = nil
+	if !alone && !g.shared {
+		g.shared = true
 		if g.byID == nil {
 			g.byID = make(map[string]int, len(g.rows)+len(r.list))
 		}
@@ -220,7 +218,7 @@ func (g *Gathering) Snapshot(at time.Time) *Snapshot {
 			continue
 		}
 		out.Families = append(out.Families, fam.dto())
-		fam.rows, fam.from = fam.rows[:0], nil
+		fam.rows, fam.shared = fam.rows[:0], false
 	}
 	slices.SortFunc(out.Families, func(a, b *dto.MetricFamily) int { return cmp.Compare(*a.Name, *b.Name) })
 	return out
