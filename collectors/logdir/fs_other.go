@@ -19,6 +19,9 @@ type portableFS struct{}
 
 func newFS(Config) fsys { return portableFS{} }
 
+// errNotDir is what open says of a path that is something else.
+var errNotDir = errors.New("is not a folder")
+
 type portableNode struct {
 	path string
 	dir  *os.File
