@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"sort"
 	"sync"
@@ -49,17 +50,22 @@ func (m *alertmanager) send(ctx context.Context, alerts []*Alert) error {
 
 // post sends JSON. A status of 4xx is a refusal, but for the two that ask to
 // come again.
-func post(ctx context.Context, client *http.Client, url string, v any) error {
+func post(ctx context.Context, client *http.Client, address string, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return refusal{err}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return refusal{err}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	r, err := client.Do(req)
+	// The address of a webhook is often its password too: it stays out of the log,
+	// which names the receiver.
+	if with, ok := err.(*url.Error); ok {
+		return with.Err
+	}
 	if err != nil {
 		return err
 	}
