@@ -217,6 +217,41 @@ func TestHanging(t *testing.T) {
 	n.cancel()
 }
 
+// What a full queue has lost is news again when the rules repeat it. It was noted
+// as told, and so a webhook never heard of an alert that went on firing.
+func TestLostIsToldAgain(t *testing.T) {
+	n := &Notifier{Set: metric.NewSet(), log: slog.New(slog.DiscardHandler)}
+	q := &queue{name: "x", notifier: n, wake: make(chan struct{}, 1), waiting: map[modelFingerprint]*Alert{}, to: &webhook{}}
+	first := alert("first")
+	q.add([]Alert{first})
+	for i := range queueLimit {
+		q.add([]Alert{alert(fmt.Sprint("A", i))})
+	}
+	waits := func(a Alert) bool {
+		w := q.waiting[a.Fingerprint()]
+		return w != nil && w.Firing() == a.Firing()
+	}
+	if waits(first) || n.figure(dropped) != 1 {
+		t.Fatalf("the first still waits, or none was counted: %v", n.figure(dropped))
+	}
+	q.take()
+	q.add([]Alert{first})
+	if !waits(first) {
+		t.Error("it fires, and is told no more")
+	}
+	// The same of an end.
+	for len(q.take()) > 0 {
+	}
+	q.add([]Alert{ended(first)})
+	for i := range queueLimit {
+		q.add([]Alert{alert(fmt.Sprint("B", i))})
+	}
+	q.take()
+	if q.add([]Alert{ended(first)}); !waits(ended(first)) {
+		t.Error("it has ended, and that is told no more")
+	}
+}
+
 // The pause doubles and ends at half a minute.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

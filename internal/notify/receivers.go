@@ -26,6 +26,7 @@ type alertmanager struct {
 }
 
 func (*alertmanager) wants(*Alert) bool { return true }
+func (*alertmanager) lost(*Alert)       {}
 func (*alertmanager) follow(receiver)   {}
 
 // posted is an alert in Alertmanager's API v2.
@@ -113,6 +114,17 @@ func (c *changes) wants(a *Alert) bool {
 	}
 	delete(c.told, f)
 	return known || before
+}
+
+// lost takes back what wants has noted of an alert.
+func (c *changes) lost(a *Alert) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := a.Fingerprint(); a.Firing() {
+		delete(c.told, f)
+	} else {
+		c.told[f] = a.FiredAt
+	}
 }
 
 func (c *changes) known() *changes { return c }
