@@ -64,3 +64,29 @@ func TestWaitAtAClosedDoor(t *testing.T) {
 		t.Errorf("%d, %q, %q", code, stdout.String(), said)
 	}
 }
+
+// Which alerts end the wait: those that fire, of the severity or above, of the
+// target or of none.
+func TestWaitChooses(t *testing.T) {
+	one := func(name, state, severity, target string) firing {
+		return firing{State: state, Labels: map[string]string{"alertname": name, "severity": severity, "target": target}}
+	}
+	all := []firing{
+		one("critical", "firing", "critical", "a"), one("warning", "firing", "warning", "a"), one("pending", "pending", "critical", "a"),
+		one("other", "firing", "critical", "b"), one("nobody's", "firing", "critical", ""), one("switch", "firing", "none", ""),
+	}
+	for _, c := range []struct{ least, target, want string }{
+		{"critical", "", "critical other nobody's"},
+		{"warning", "", "critical warning other nobody's"},
+		{"critical", "a", "critical nobody's"},
+		{"info", "b", "other nobody's"},
+	} {
+		var got []string
+		for _, a := range (&wait{least: c.least, target: c.target}).choose(all) {
+			got = append(got, a.Labels["alertname"])
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
