@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -130,6 +131,61 @@ func TestDeadLokiHurtsNobody(t *testing.T) {
 		t.Error("nothing of what was kept landed")
 	}
 	r.until(rejections, 100)
+}
+
+// saving calls something once, when an observer is saved.
+type saving struct {
+	Observer
+	late func()
+}
+
+func (s *saving) Save() ([]byte, error) {
+	if late := s.late; late != nil {
+		s.late = nil
+		late()
+	}
+	return s.Observer.Save()
+}
+
+// TestKillAfterALineBetween: a line is read when its log's place is saved and the
+// shipper's figures are not, which is a moment of each tick, and kill -9 follows.
+// It is neither selected nor sent a second time by the next sidecar.
+func TestKillAfterALineBetween(t *testing.T) {
+	s := &stub{status: 503}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	m := newMachine(t)
+	m.cfg.Loki.URL, m.cfg.Loki.Encoding, m.cfg.Loki.BatchWait = srv.URL+"/loki/api/v1/push", "json", 10*time.Millisecond
+	m.cfg.Loki.MaxAge = 3650 * 24 * time.Hour
+	r := m.run()
+	r.until(answers, 0)
+	// The access log's place is saved, and then that of catalina.out.
+	streams := r.sorted()[0].streams
+	named := func(name string) int {
+		return slices.IndexFunc(streams, func(st *stream) bool { return st.log.Name == name })
+	}
+	if access := named("access.log"); access < 0 || access > named("catalina.out") {
+		t.Fatal("the order of the streams is another one now")
+	}
+	last := streams[named("catalina.out")]
+	failed := strings.Replace(answer(1), " 200 ", " 503 ", 1)
+	last.set.Lock()
+	last.observer = &saving{last.observer, func() {
+		m.append("access.log", failed)
+		for deadline := time.Now().Add(10 * time.Second); r.ship.Counts().Selected == 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Error("the line was not read")
+				return
+			}
+		}
+	}}
+	last.set.Unlock()
+	m.append("catalina.out", "30-Nov-2026 12:00:00.000 INFO [main] com.acme.Shop.open nothing to choose\n")
+	r.until("ship_selected_lines_total", 1)
+	r.die()
+	next := m.run()
+	next.until(strings.Replace(answers, "2xx", "5xx", 1), 1)
+	next.until("ship_selected_lines_total", 1)
 }
 
 // TestTraceOf: the id of a trace is found where layouts print it.
