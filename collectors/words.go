@@ -75,6 +75,7 @@ func (s *stream) hush() {
 		s.set.Lock()
 		defer s.set.Unlock()
 		o.TellOpen()
+		s.saved = follow.Saved{} // in which it may still be open: it would be told again
 	}
 }
 

@@ -188,6 +188,44 @@ func TestKillAfterALineBetween(t *testing.T) {
 	next.until("ship_selected_lines_total", 1)
 }
 
+// TestOpenRecordAcrossEnds: the last record of a log is open until nothing comes
+// for a while. The sidecar that is killed then leaves it to the next one, the one
+// that is stopped or reads its settings again tells it itself: it is selected once.
+func TestOpenRecordAcrossEnds(t *testing.T) {
+	for name, end := range map[string]func(m *machine, r *running) *running{
+		"kill":   func(m *machine, r *running) *running { r.die(); return m.run() },
+		"stop":   func(m *machine, r *running) *running { r.close(); return m.run() },
+		"reload": func(m *machine, r *running) *running { r.Reload(m.cfg); r.look(); return r },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &stub{}
+			srv := httptest.NewServer(s)
+			defer srv.Close()
+			m := newMachine(t)
+			m.cfg.Loki.URL, m.cfg.Loki.Encoding, m.cfg.Loki.BatchWait = srv.URL+"/loki/api/v1/push", "json", 10*time.Millisecond
+			m.cfg.Loki.MaxAge = 3650 * 24 * time.Hour
+			r := m.run()
+			r.until(answers, 0)
+			m.append("catalina.out", rejection(1))
+			r.until(rejections, 1) // at its first line
+			if n, _ := r.value("ship_selected_lines_total"); n != 0 {
+				t.Skip("the machine is slow: the record is not open any more")
+			}
+			r = end(m, r)
+			m.append("catalina.out", rejection(2))
+			r.until("ship_shipped_lines_total", 2)
+			for i := range 2 {
+				if n := s.count("tomcat-8080 applog WARN executor_rejected "+strings.TrimSpace(rejection(i+1)), ""); n != 1 {
+					t.Errorf("record %d landed %d times, want once and whole", i+1, n)
+				}
+			}
+			if n, _ := r.value("ship_selected_lines_total"); n != 2 {
+				t.Errorf("%v were selected, want 2", n)
+			}
+		})
+	}
+}
+
 // TestTraceOf: the id of a trace is found where layouts print it.
 func TestTraceOf(t *testing.T) {
 	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
