@@ -58,16 +58,24 @@ func (s *stub) count(prefix, suffix string) (n int) {
 	return n
 }
 
-// TestChosenLinesGoToLoki: the words of a storm, a failed request and nothing
-// else, with figures that add up.
-func TestChosenLinesGoToLoki(t *testing.T) {
-	s := &stub{}
+// shipsTo is a machine whose lines go to a stub that answers with the status; 0
+// takes them.
+func shipsTo(t *testing.T, status int) (*stub, *machine) {
+	t.Helper()
+	s := &stub{status: status}
 	srv := httptest.NewServer(s)
-	defer srv.Close()
+	t.Cleanup(srv.Close)
 	m := newMachine(t)
 	m.cfg.Loki.URL, m.cfg.Loki.Encoding, m.cfg.Loki.BatchWait = srv.URL+"/loki/api/v1/push", "json", 10*time.Millisecond
 	// The lines are of one fixed day; how old they are does not matter here.
 	m.cfg.Loki.MaxAge = 3650 * 24 * time.Hour
+	return s, m
+}
+
+// TestChosenLinesGoToLoki: the words of a storm, a failed request and nothing
+// else, with figures that add up.
+func TestChosenLinesGoToLoki(t *testing.T) {
+	s, m := shipsTo(t, 0)
 	r := m.run()
 	r.until(answers, 0)
 	const storm = 500
@@ -106,12 +114,7 @@ func TestChosenLinesGoToLoki(t *testing.T) {
 // TestDeadLokiHurtsNobody: the figures of the server come as without it, the
 // sidecar stops within its bound, and the next one sends what was kept.
 func TestDeadLokiHurtsNobody(t *testing.T) {
-	s := &stub{status: 503}
-	srv := httptest.NewServer(s)
-	defer srv.Close()
-	m := newMachine(t)
-	m.cfg.Loki.URL, m.cfg.Loki.Encoding, m.cfg.Loki.BatchWait = srv.URL+"/loki/api/v1/push", "json", 10*time.Millisecond
-	m.cfg.Loki.MaxAge = 3650 * 24 * time.Hour
+	s, m := shipsTo(t, 503)
 	r := m.run()
 	r.until(answers, 0)
 	for i := range 100 {
@@ -151,12 +154,7 @@ func (s *saving) Save() ([]byte, error) {
 // shipper's figures are not, which is a moment of each tick, and kill -9 follows.
 // It is neither selected nor sent a second time by the next sidecar.
 func TestKillAfterALineBetween(t *testing.T) {
-	s := &stub{status: 503}
-	srv := httptest.NewServer(s)
-	defer srv.Close()
-	m := newMachine(t)
-	m.cfg.Loki.URL, m.cfg.Loki.Encoding, m.cfg.Loki.BatchWait = srv.URL+"/loki/api/v1/push", "json", 10*time.Millisecond
-	m.cfg.Loki.MaxAge = 3650 * 24 * time.Hour
+	_, m := shipsTo(t, 503)
 	r := m.run()
 	r.until(answers, 0)
 	// The access log's place is saved, and then that of catalina.out.
@@ -198,12 +196,7 @@ func TestOpenRecordAcrossEnds(t *testing.T) {
 		"reload": func(m *machine, r *running) *running { r.Reload(m.cfg); r.look(); return r },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &stub{}
-			srv := httptest.NewServer(s)
-			defer srv.Close()
-			m := newMachine(t)
-			m.cfg.Loki.URL, m.cfg.Loki.Encoding, m.cfg.Loki.BatchWait = srv.URL+"/loki/api/v1/push", "json", 10*time.Millisecond
-			m.cfg.Loki.MaxAge = 3650 * 24 * time.Hour
+			s, m := shipsTo(t, 0)
 			r := m.run()
 			r.until(answers, 0)
 			m.append("catalina.out", rejection(1))
