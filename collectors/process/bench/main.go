@@ -3,13 +3,13 @@
 // Command bench holds the room process, and the whole sidecar, against their
 // bars with real servers and real peers.
 //
-//	go run ./collectors/process/bench            all tables, about fifteen minutes
+//	go run ./collectors/process/bench            all tables, about twenty minutes
 //	go run ./collectors/process/bench -only rest
 //
 //	threads   one sample of 5,000 threads beside a scrape of process-exporter
 //	rest      the whole sidecar at one second beside a Tomcat at rest
-//	pairs     a Tomcat at saturation, with the sidecar beside it and alone, and another one
-//	          with Prometheus' Java agent in it, scraped and not
+//	pairs     a Tomcat at saturation, with and without the sidecar beside it, and another one
+//	          with Prometheus' Java agent in it, scraped and not (pairs.go)
 //
 // CPU is user and system time by the kernel's account. What takes turns takes
 // them in one run; medians are printed. Machines differ: the ratios count.
@@ -17,11 +17,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -40,8 +38,7 @@ import (
 func main() {
 	only := flag.String("only", "", "threads, rest, pairs, or nothing for all")
 	threads := flag.Int("threads", 5000, "threads of the JVM of the first table")
-	seconds := flag.Int("seconds", 5, "length of each leg of a pair")
-	pairs := flag.Int("pairs", 20, "pairs, an even number")
+	pairs := flag.Int("pairs", 200, "pairs of two seconds")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "process-bench")
 	if err == nil {
@@ -52,7 +49,7 @@ func main() {
 		}{
 			{"threads", func() error { return tableThreads(dir, *threads) }},
 			{"rest", func() error { return tableRest(dir, 5, 30*time.Second) }},
-			{"pairs", func() error { return tablePairs(dir, *pairs, time.Duration(*seconds)*time.Second) }},
+			{"pairs", func() error { return tablePairs(dir, *pairs/2) }},
 		} {
 			if err == nil && (*only == "" || *only == table.name) {
 				err = table.run()
@@ -296,159 +293,4 @@ func tableRest(dir string, spans int, length time.Duration) error {
 	row("resident memory", fmt.Sprintf("%.1f MB", memory), "40 MB", memory <= 40)
 	row("/metrics, 99th percentile of 300", fmt.Sprintf("%.2f ms", p99*1000), "10 ms", p99 < 0.010)
 	return nil
-}
-
-// settle is how long what stands beside a server runs before it is held against
-// it: a start is paid once, and a load run is long.
-const settle = 10 * time.Second
-
-// tablePairs loads one Tomcat alone and with the sidecar beside it, as it is by
-// default, and another that runs Prometheus' Java agent, scraped and not. What
-// is beside is scraped each second.
-//
-// Two pairs are one round: alone, with, with, alone, so that a machine that gets
-// slower or faster meanwhile takes nothing from either. Each Tomcat is held
-// against itself, since two that are alike still differ by what their compilers
-// happened to do.
-func tablePairs(dir string, pairs int, leg time.Duration) error {
-	program, err := lab.Build(dir, "./cmd/sidecar")
-	if err != nil {
-		return err
-	}
-	agentPort, err := lab.FreePort()
-	if err != nil {
-		return err
-	}
-	option, err := lab.JMXAgent(dir, agentPort)
-	if err != nil {
-		return err
-	}
-	plain, err := tomcat(dir)
-	if err != nil {
-		return err
-	}
-	defer plain.Stop()
-	agent, err := tomcat(dir, option)
-	if err != nil {
-		return err
-	}
-	defer agent.Stop()
-	load := func(s *lab.Server, d time.Duration) (float64, error) {
-		r, err := lab.Wrk(s.URL("/slow?op=size&n=1000"), 64, d)
-		return r.PerSecond, err
-	}
-	for _, s := range []*lab.Server{plain, agent} { // compiled code
-		if _, err := load(s, 30*time.Second); err != nil {
-			return err
-		}
-	}
-	withSidecar := func(share *[]float64) (rates []float64, err error) {
-		b, err := startBeside(dir, program, plain.PID, "on")
-		if err != nil {
-			return nil, err
-		}
-		defer b.Stop()
-		defer scrapeEachSecond(b.addr)()
-		time.Sleep(settle)
-		for range 2 {
-			own0, err0 := cpuOf(b.PID)
-			his0, err1 := cpuOf(plain.PID)
-			rate, err := load(plain, leg)
-			own1, err2 := cpuOf(b.PID)
-			his1, err3 := cpuOf(plain.PID)
-			if err := errors.Join(err0, err1, err, err2, err3); err != nil {
-				return nil, err
-			}
-			rates = append(rates, rate)
-			*share = append(*share, (own1-own0).Seconds()/(his1-his0).Seconds())
-		}
-		return rates, nil
-	}
-	withAgent := func() (rates []float64, err error) {
-		defer scrapeEachSecond(fmt.Sprintf("127.0.0.1:%d", agentPort))()
-		time.Sleep(settle)
-		for range 2 {
-			rate, err := load(agent, leg)
-			if err != nil {
-				return nil, err
-			}
-			rates = append(rates, rate)
-		}
-		return rates, nil
-	}
-	// round is alone, with, with, alone: the geometric mean of its two ratios.
-	round := func(s *lab.Server, with func() ([]float64, error)) (float64, error) {
-		before, err := load(s, leg)
-		if err != nil {
-			return 0, err
-		}
-		rates, err := with()
-		if err != nil {
-			return 0, err
-		}
-		after, err := load(s, leg)
-		return math.Sqrt(rates[0] / before * rates[1] / after), err
-	}
-	var ratio, agentRatio, share []float64
-	for i := range pairs / 2 {
-		ours, err := round(plain, func() ([]float64, error) { return withSidecar(&share) })
-		if err != nil {
-			return err
-		}
-		theirs, err := round(agent, withAgent)
-		if err != nil {
-			return err
-		}
-		ratio, agentRatio = append(ratio, ours), append(agentRatio, theirs)
-		fmt.Fprintf(os.Stderr, "pairs %d and %d: with the sidecar %.3f of alone, its CPU %.2f and %.2f %% of Tomcat's; with the agent scraped %.3f of not\n",
-			2*i+1, 2*i+2, ours, share[2*i]*100, share[2*i+1]*100, theirs)
-	}
-	mean, low := lowerBound(ratio)
-	agentMean, agentLow := lowerBound(agentRatio)
-	head(fmt.Sprintf("Tomcat at saturation (wrk, 64 connections), %d pairs of %v, the sidecar as it is by default", pairs, leg))
-	row("the sidecar's CPU", fmt.Sprintf("%.2f %% of Tomcat's", median(share)*100), "2 %", median(share) <= 0.02)
-	row("throughput with the sidecar, of that without", fmt.Sprintf("%.3f, at least %.3f (95 %%)", mean, low), "at least 0.97", low >= 0.97)
-	row("throughput with jmx_prometheus_javaagent scraped, of that not", fmt.Sprintf("%.3f, at least %.3f (95 %%)", agentMean, agentLow), "no better than with the sidecar", mean >= agentMean-0.01)
-	return nil
-}
-
-// scrapeEachSecond stands for a Prometheus.
-func scrapeEachSecond(addr string) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		t := time.NewTicker(time.Second)
-		defer t.Stop()
-		for {
-			scrape(addr)
-			select {
-			case <-ctx.Done():
-				return
-			case <-t.C:
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
-}
-
-// lowerBound is the geometric mean of ratios and the lower end of its two-sided
-// 95 % interval (Student's t).
-func lowerBound(ratios []float64) (mean, low float64) {
-	n := float64(len(ratios))
-	var sum, squares float64
-	for _, r := range ratios {
-		sum += math.Log(r)
-	}
-	for _, r := range ratios {
-		squares += math.Pow(math.Log(r)-sum/n, 2)
-	}
-	if n < 2 {
-		return math.Exp(sum / n), 0
-	}
-	t := map[int]float64{1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 14: 2.145, 19: 2.093}[len(ratios)-1]
-	if t == 0 {
-		t = 2.3 // between those above, to the safe side
-	}
-	return math.Exp(sum / n), math.Exp(sum/n - t*math.Sqrt(squares/(n-1)/n))
 }
