@@ -19,6 +19,7 @@ import NAMESPACE.servlet.http.HttpServletResponse;
  * /slow?op=ex           throws a ServletException with a root cause
  * /slow?op=soe          overflows the stack
  * /slow?op=alloc&n=8    makes n MB of garbage
+ * /slow?op=leak&n=8     keeps n MB for ever
  * /slow?op=out&n=3      prints n raw lines to standard output
  * /slow?op=hold&dir=D   reads n bytes of the body (0), holds its thread while the
  *                       file D/closed is there, and reads the rest of the body;
@@ -30,6 +31,7 @@ import NAMESPACE.servlet.http.HttpServletResponse;
  */
 public class Load extends HttpServlet {
     private static volatile Object sink;
+    private static final java.util.Queue<Object> leaked = new java.util.concurrent.ConcurrentLinkedQueue<>();
 
     @Override
     public void init() throws ServletException {
@@ -71,6 +73,11 @@ public class Load extends HttpServlet {
         if ("alloc".equals(op)) {
             for (int i = 0; i < n; i++) {
                 sink = new byte[1 << 20];
+            }
+        }
+        if ("leak".equals(op)) {
+            for (int i = 0; i < n; i++) {
+                leaked.add(new byte[1 << 20]);
             }
         }
         if ("out".equals(op)) {
