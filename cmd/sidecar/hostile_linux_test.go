@@ -216,6 +216,7 @@ func TestHostileBesideHealthy(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("without root there is no secret that the sidecar could read for the server")
 	}
+	lab.Exclusive(t) // so many files keep the disk busy, and others measure seconds
 	files := hostileFiles
 	if n, err := strconv.Atoi(os.Getenv("HOSTILE_FILES")); err == nil {
 		files = n
