@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -292,7 +293,12 @@ func TestALogThatCannotBeSeenIsNotZero(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := m.run()
-	r.untilSome("sidecar_source_blind", `reason="log_refused"`)
+	r.untilSome("sidecar_source_blind", `reason="log_not_the_targets"`)
+	// And the page says what the word means, and what would mend it.
+	if page, err := json.Marshal(r.Status()); err != nil || !strings.Contains(string(page), "do not let the server's own user read it") ||
+		!strings.Contains(string(page), "a file that the server itself may read") {
+		t.Errorf("the page does not say why: %v", err)
+	}
 	for series := range values(r.text()) {
 		if strings.HasPrefix(series, "accesslog_") || strings.Contains(series, `file="access.log"`) {
 			t.Errorf("%s is told of a log that was never seen", series)

@@ -220,6 +220,11 @@ func (s *stream) blindLocked() []target.Blind {
 		b.Needs = "the right to read it: the server's own user, or root"
 	case "no_openat2":
 		b.Needs = "Linux 5.6, or targets.without_openat2: walk"
+	case "not_the_targets":
+		b.Detail += ": its owner and mode do not let the server's own user read it, and the sidecar reads nothing for a server that it could not read itself"
+		b.Needs = "a file that the server itself may read, or holds open"
+	case "refused":
+		b.Detail += ": what its name leads to is outside of the server's own root, behind a link of /proc, or a file of the kernel's"
 	case "not_regular":
 		b.Detail += ": it is no regular file, and reading a pipe would steal its lines"
 	}

@@ -9,7 +9,9 @@
 # in archives are that of the commit. TestRelease in deploy/package builds twice
 # and compares.
 #
-# PLATFORMS="linux/amd64" makes only that; GO names the go to use.
+# PLATFORMS="linux/amd64" makes only that; GO names the go to use. It wants Linux
+# with GNU tar, zip and git. The folder is made anew when all is done: it must be a
+# new one, an empty one, or that of an earlier release.
 set -eu
 cd "$(dirname "$0")/.."
 GO=${GO:-go}
@@ -23,12 +25,16 @@ version=${version#v}
 # In a Debian version a hyphen parts the packager's revision; git describe has two.
 debversion=$(echo "$version" | tr - .)
 
-rm -rf "$out"
+if [ -n "$(ls -A "$out" 2>/dev/null)" ] && [ ! -f "$out/SHA256SUMS" ]; then
+	echo "$out: holds files and is no release (there is no SHA256SUMS): name another folder" >&2
+	exit 1
+fi
 mkdir -p "$out"
-out=$(cd "$out" && pwd)
+final=$(cd "$out" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
-mkdir "$work/src"
+out=$work/out
+mkdir "$work/src" "$out"
 git archive HEAD | tar -xf - -C "$work/src"
 chmod -R u=rwX,go=rX "$work/src" # whatever the umask
 cd "$work/src"
@@ -62,9 +68,13 @@ for p in $platforms; do
 	[ "$os" = windows ] && ext=.exe
 	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS= GOAMD64=v1 GOARM64=v8.0 $GO build -trimpath -buildvcs=false \
 		-ldflags "-s -w -buildid= -X $v.Version=$version -X $v.Revision=$revision" -o "$dir/sidecar$ext" ./cmd/sidecar
+	# What README points at comes along, where it points: the pages, and a Prometheus
+	# that finds the rules beside it.
 	cp LICENSE README.md "$dir/"
-	mkdir -p "$dir/rules" "$dir/systemd"
+	mkdir -p "$dir/rules" "$dir/systemd" "$dir/deploy"
 	cp -R rules/load rules/steady "$dir/rules/"
+	cp -R docs "$dir/" && rm -r "$dir/docs/gen"
+	cp deploy/prometheus.yml "$dir/deploy/"
 	dashboards "$dir/dashboards"
 	if [ "$os" = linux ]; then cp deploy/systemd/sidecar.service "$dir/systemd/"; else rmdir "$dir/systemd"; fi
 	if [ "$os" = windows ]; then pack "$dir" "$out/$name.zip"; else pack "$dir" "$out/$name.tar.gz"; fi
@@ -87,4 +97,7 @@ cd "$out"
 sha256sum -- * >"$work/SHA256SUMS"
 mv "$work/SHA256SUMS" SHA256SUMS
 chmod 644 -- *
-echo "$out: $(ls | wc -l) files; the sums are in SHA256SUMS"
+rm -rf "$final"
+mkdir "$final"
+mv -- * "$final/"
+echo "$final: $(ls "$final" | wc -l) files; the sums are in SHA256SUMS"

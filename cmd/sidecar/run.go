@@ -60,9 +60,15 @@ func defaultStorage() string {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return filepath.Join(os.TempDir(), "sidecar")
+		return homelessStorage()
 	}
 	return filepath.Join(home, ".local", "state", "sidecar")
+}
+
+// homelessStorage is the state folder of a user without a home, as in a container.
+// Its name is one that anybody could guess: lockStorage looks whose it is.
+func homelessStorage() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("sidecar-%d", os.Geteuid()))
 }
 
 func (d *daemon) run(s streams) error {

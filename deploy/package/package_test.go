@@ -96,6 +96,23 @@ test ! -e /etc/default/sidecar
 test ! -e /usr/share/sidecar
 test ! -e /var/lib/sidecar
 grep -q '^sidecar:' /etc/passwd
+
+# Once more where systemd runs: a systemctl that writes down what it is told, and
+# that cannot start the service. The package is installed all the same.
+mkdir -p /run/systemd/system /usr/local/bin
+cat >/usr/local/bin/systemctl <<'SH'
+#!/bin/sh
+echo "$*" >>/said
+[ "$1" != start ] && [ "$1" != try-restart ]
+SH
+chmod 755 /usr/local/bin/systemctl
+PATH=/usr/local/bin:$PATH
+dpkg -i /sidecar.deb
+dpkg -i /sidecar.deb
+test "$(dpkg-query -W -f '${Status}' sidecar)" = 'install ok installed'
+dpkg -P sidecar
+test "$(grep -v daemon-reload /said | tr '\n' ',')" = 'enable sidecar.service,start sidecar.service,try-restart sidecar.service,disable --now sidecar.service,'
+test "$(grep -c daemon-reload /said)" -ge 3
 echo the whole life
 END
 `

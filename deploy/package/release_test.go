@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -91,9 +92,9 @@ func TestRelease(t *testing.T) {
 				}
 			}
 			want := []string{program, name + "/LICENSE", name + "/README.md"}
-			committed := strings.Fields(run(t, "../..", nil, "git", "ls-files", "rules/load", "rules/steady", "dashboards/*.json", "LICENSE", "README.md"))
+			committed := strings.Fields(run(t, "../..", nil, "git", "ls-files", "rules/load", "rules/steady", "dashboards/*.json", "docs", "deploy/prometheus.yml", "LICENSE", "README.md"))
 			for _, c := range committed {
-				if path.Ext(c) == ".json" && strings.Count(c, "/") > 1 {
+				if path.Ext(c) == ".json" && strings.Count(c, "/") > 1 || strings.HasPrefix(c, "docs/gen/") {
 					continue
 				}
 				at := name + "/" + c
@@ -197,6 +198,27 @@ func unzip(t *testing.T, name string) map[string]entry {
 		out[f.Name] = entry{data: data}
 	}
 	return out
+}
+
+// TestReleaseLeavesOtherFoldersAlone: the folder of a release is made anew, and one
+// that was named by mistake must not be.
+func TestReleaseLeavesOtherFoldersAlone(t *testing.T) {
+	need(t, "git")
+	dir := t.TempDir()
+	mine := filepath.Join(dir, "mine")
+	if err := os.WriteFile(mine, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("deploy/release.sh", dir)
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "PLATFORMS=none/none") // were it to go on, it would not for long
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "is no release") {
+		t.Errorf("it goes on: %v %s", err, out)
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error(err)
+	}
 }
 
 // isProgram reads the head of a program: what it was built for.

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +18,9 @@ import (
 
 // A real systemd runs the unit as it is, beside a Tomcat of another user: both in
 // namespaces of their own, above a copy-on-write view of this machine that is
-// thrown away. systemd has a cgroup of its own, and no controllers in it: that
-// MemoryMax and CPUQuota hold is not tested here, only that they are set.
+// thrown away. systemd has cgroups of its own: one of the second hierarchy, and,
+// where the machine has its controllers of memory and CPU in the first still, one of
+// each of those. Without any, MemoryMax and CPUQuota are set and nobody holds them.
 //
 //	this test ── sh (joins a new cgroup) ── unshare ── systemd, pid 1
 //	                                                     ├ tomcat.service
@@ -39,7 +42,18 @@ mount -t overlay overlay -o "lowerdir=/,upperdir=$TOP/upper,workdir=$TOP/work" r
 cd root
 mount -t proc proc proc
 mount -t sysfs -o ro sysfs sys
-mount -t cgroup2 cgroup2 sys/fs/cgroup
+if [ -z "$CONTROLLERS" ]; then
+	mount -t cgroup2 cgroup2 sys/fs/cgroup
+else # what systemd calls hybrid
+	mount -t tmpfs -o size=1m tmpfs sys/fs/cgroup
+	mkdir sys/fs/cgroup/unified
+	mount -t cgroup2 cgroup2 sys/fs/cgroup/unified
+	for c in $CONTROLLERS; do
+		mkdir "sys/fs/cgroup/$c"
+		case $c in systemd) o=none,name=systemd ;; *) o=$c ;; esac
+		mount -t cgroup -o "$o" cgroup "sys/fs/cgroup/$c"
+	done
+fi
 mount -t tmpfs -o size=32m tmpfs run
 mount -t tmpfs -o size=1m tmpfs dev
 mkdir dev/pts dev/shm
@@ -76,53 +90,85 @@ export container=lab
 exec "$SYSTEMD" --system --unit=probe.target --log-target=journal --show-status=no </dev/null
 `
 
-// cgroup makes a new group in the second hierarchy, and takes it away again.
-func cgroup(t *testing.T) string {
+// cgroups makes a new group in the second hierarchy, and in those of the first that
+// systemd can make use of, and takes them away again. Groups are folders to be
+// joined, the one of the second hierarchy before all.
+func cgroups(t *testing.T) (groups, controllers []string) {
 	t.Helper()
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Skip(err)
 	}
-	at := ""
-	for line := range strings.Lines(string(data)) {
-		if before, after, _ := strings.Cut(line, " - "); strings.HasPrefix(after, "cgroup2 ") {
-			at = strings.Fields(before)[4]
+	self, _ := os.ReadFile("/proc/self/cgroup")
+	// own is our group in a hierarchy, by the middle of its line: "" is the second.
+	own := func(name string) string {
+		for line := range strings.Lines(string(self)) {
+			if f := strings.SplitN(strings.TrimSpace(line), ":", 3); len(f) == 3 && f[1] == name {
+				return f[2]
+			}
+		}
+		return ""
+	}
+	second := ""
+	first := map[string]string{}
+	for line := range strings.Lines(string(mounts)) {
+		before, after, _ := strings.Cut(line, " - ")
+		at, how := strings.Fields(before)[4], strings.Fields(after)
+		switch options := strings.Split(how[len(how)-1], ","); {
+		case how[0] == "cgroup2":
+			second = filepath.Join(at, own(""))
+		case how[0] != "cgroup":
+		case slices.Contains(options, "name=systemd"):
+			first["systemd"] = filepath.Join(at, own("name=systemd"))
+		default:
+			// A hierarchy of several controllers at once can't be mounted anew by one.
+			for _, c := range []string{"memory", "cpu", "cpuacct"} {
+				if options[len(options)-1] == c && own(c) != "" {
+					first[c] = filepath.Join(at, own(c))
+				}
+			}
 		}
 	}
-	if at == "" {
+	if second == "" {
 		t.Skip("no cgroup2 is mounted here")
 	}
-	own := ""
-	self, _ := os.ReadFile("/proc/self/cgroup")
-	for line := range strings.Lines(string(self)) {
-		if rest, ok := strings.CutPrefix(line, "0::"); ok {
-			own = strings.TrimSpace(rest)
+	places := []string{second}
+	if first["systemd"] != "" && first["memory"] != "" {
+		controllers = slices.Sorted(maps.Keys(first))
+		for _, c := range controllers {
+			places = append(places, first[c])
 		}
 	}
-	dir, err := os.MkdirTemp(filepath.Join(at, own), "sidecar-test-")
-	if err != nil {
-		t.Skip("no cgroup can be made here: ", err)
+	for _, place := range places {
+		dir, err := os.MkdirTemp(place, "sidecar-test-")
+		if err != nil {
+			t.Skip("no cgroup can be made here: ", err)
+		}
+		t.Cleanup(func() { removeGroup(t, dir) })
+		groups = append(groups, dir)
 	}
-	t.Cleanup(func() {
-		// The last processes need a moment to go.
-		if !lab.Until(10*time.Second, func() bool {
-			var groups []string
-			filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-				if err == nil && d.IsDir() {
-					groups = append(groups, path)
-				}
-				return nil
-			})
-			for i := len(groups) - 1; i >= 0; i-- {
-				os.Remove(groups[i])
+	return groups, controllers
+}
+
+// removeGroup takes a group away with all below it. The last processes need a moment
+// to go.
+func removeGroup(t *testing.T, dir string) {
+	if !lab.Until(10*time.Second, func() bool {
+		var groups []string
+		filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				groups = append(groups, path)
 			}
-			_, err := os.Stat(dir)
-			return os.IsNotExist(err)
-		}) {
-			t.Errorf("%s is left", dir)
+			return nil
+		})
+		for i := len(groups) - 1; i >= 0; i-- {
+			os.Remove(groups[i])
 		}
-	})
-	return dir
+		_, err := os.Stat(dir)
+		return os.IsNotExist(err)
+	}) {
+		t.Errorf("%s is left", dir)
+	}
 }
 
 func systemdPath(t *testing.T) string {
@@ -148,7 +194,8 @@ func TestUnderSystemd(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	systemd, group := systemdPath(t), cgroup(t)
+	systemd := systemdPath(t)
+	groups, controllers := cgroups(t)
 	lab.Exclusive(t)
 	top, err := os.MkdirTemp("", "systemd") // t.TempDir is closed to the server's user
 	if err != nil {
@@ -198,8 +245,8 @@ func TestUnderSystemd(t *testing.T) {
 		must(os.WriteFile(filepath.Join(top, "units", name), []byte(text), 0o644))
 	}
 	must(os.WriteFile(filepath.Join(top, "boot"), []byte(boot), 0o755))
-	cmd := exec.Command("/bin/sh", "-c", `echo $$ >"$CGROUP/cgroup.procs" && exec unshare -m -p -f -n -C -u -i --kill-child /bin/sh "$TOP/boot"`)
-	cmd.Env = append(os.Environ(), "TOP="+top, "CGROUP="+group, "SYSTEMD="+systemd, fmt.Sprintf("TOMCAT=%d", tomcatUser), fmt.Sprintf("SIDECAR=%d", sidecarUser))
+	cmd := exec.Command("/bin/sh", "-c", `for g in $CGROUPS; do echo $$ >"$g/cgroup.procs" || exit 1; done; exec unshare -m -p -f -n -C -u -i --kill-child /bin/sh "$TOP/boot"`)
+	cmd.Env = append(os.Environ(), "TOP="+top, "CGROUPS="+strings.Join(groups, " "), "CONTROLLERS="+strings.Join(controllers, " "), "SYSTEMD="+systemd, fmt.Sprintf("TOMCAT=%d", tomcatUser), fmt.Sprintf("SIDECAR=%d", sidecarUser))
 	log, err := os.Create(filepath.Join(top, "log"))
 	must(err)
 	defer log.Close()

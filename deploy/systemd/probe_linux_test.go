@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,13 +66,23 @@ func TestProbe(t *testing.T) {
 	rights(t, pid)
 	counted := seesAll(t)
 	readOnly(t, pid)
+	limits(t, pid)
 	reload(t, pid)
 	watchdog(t, pid)
-	// A kill is a restart like any other, and nothing that was counted falls.
-	if m, err := lab.ReadMetrics(sidecarAddr); err != nil {
-		t.Error(err)
-	} else if n, ok := m.Sum("accesslog_requests_total"); !ok || n < counted {
-		t.Errorf("%v requests, and %v before the restarts", n, counted)
+	// A kill is a restart like any other, and nothing that was counted falls. The
+	// families of a file are there when its backlog is read, not with the first
+	// snapshot; what they then say first is what counts.
+	var requests float64
+	if !lab.Until(20*time.Second, func() (ok bool) {
+		m, err := lab.ReadMetrics(sidecarAddr)
+		if err == nil {
+			requests, ok = m.Sum("accesslog_requests_total")
+		}
+		return ok
+	}) {
+		t.Error("no requests are told after the restarts")
+	} else if requests < counted {
+		t.Errorf("%v requests, and %v before the restarts", requests, counted)
 	}
 	systemctl(t, "stop", "sidecar")
 	if show("Result") != "success" || show("ExecMainStatus") != "0" {
@@ -172,6 +184,59 @@ func readOnly(t *testing.T, pid string) {
 	}
 	if out := touch("/var/lib/sidecar/x"); out != "" {
 		t.Errorf("its own state could not: %s", out)
+	}
+}
+
+// limits puts others into the service's own group, where there are controllers of
+// memory and CPU: one that wants more than MemoryMax, and one that never rests. The
+// kernel must end the first, and hold the second back to CPUQuota.
+func limits(t *testing.T, pid string) {
+	t.Helper()
+	const group = "/system.slice/sidecar.service"
+	// ours is the service's group for a controller: in the second hierarchy, or in the
+	// controller's own of the first.
+	ours := func(controller, second, first string) (dir string) {
+		for file, dir := range map[string]string{second: "/sys/fs/cgroup" + group, first: "/sys/fs/cgroup/" + controller + group} {
+			if _, err := os.Stat(dir + "/" + file); err != nil {
+				continue
+			}
+			if in, err := os.ReadFile(dir + "/cgroup.procs"); err != nil || !slices.Contains(strings.Fields(string(in)), pid) {
+				t.Errorf("the sidecar is not in %s: %v", dir, err)
+			}
+			return dir
+		}
+		t.Logf("systemd has no controller of %s here: that the limit holds is not seen", controller)
+		return ""
+	}
+	if dir := ours("memory", "memory.max", "memory.limit_in_bytes"); dir != "" {
+		// tail keeps all of a line that does not end: 600 MiB, were it let.
+		eater := exec.Command("/bin/sh", "-c", `echo $$ >"$0/cgroup.procs" && head -c "$1" /dev/zero | tail -n 1 >/dev/null`, dir, "629145600")
+		out, err := eater.CombinedOutput()
+		if eater.ProcessState.ExitCode() != 128+int(unix.SIGKILL) {
+			t.Errorf("more than MemoryMax could be had: %v %s", err, out)
+		}
+		// And what is well below is let.
+		eater = exec.Command(eater.Path, "-c", eater.Args[2], dir, "104857600")
+		if out, err := eater.CombinedOutput(); err != nil {
+			t.Errorf("100 MiB could not be had: %v %s", err, out)
+		}
+	}
+	if dir := ours("cpu", "cpu.max", "cpu.cfs_quota_us"); dir != "" {
+		busy := exec.Command("/bin/sh", "-c", `echo $$ >"$0/cgroup.procs" && exec timeout 3 /bin/sh -c 'while :; do :; done'`, dir)
+		began := time.Now()
+		busy.Run() // timeout ends it, which is no success
+		took, used := time.Since(began), busy.ProcessState.UserTime()+busy.ProcessState.SystemTime()
+		t.Logf("in the sidecar's group %.2f s of CPU were had in %.1f s", used.Seconds(), took.Seconds())
+		if share := used.Seconds() / took.Seconds(); took < 2*time.Second || share > 0.6 {
+			t.Errorf("%.0f %% of a processor, and CPUQuota is 50 %%", 100*share)
+		}
+		// A busy machine would have held it back too: this is the kernel's own count.
+		if stat, err := os.ReadFile(dir + "/cpu.stat"); err != nil || !regexp.MustCompile(`(?m)^nr_throttled [1-9]`).Match(stat) {
+			t.Errorf("never throttled: %v %s", err, stat)
+		}
+	}
+	if again := show("MainPID"); again != pid {
+		t.Errorf("the sidecar itself was ended: %s, and %s before", again, pid)
 	}
 }
 

@@ -56,8 +56,11 @@ func (f *Follower) begin() error {
 func (f *Follower) refuses(p *part) bool {
 	err := f.openPart(p)
 	p.close()
-	why := blindness(err)
-	return why == "permission" || why == "refused"
+	switch blindness(err) {
+	case "permission", "not_the_targets", "refused":
+		return true
+	}
+	return false
 }
 
 // beginPath and beginDir are called with the lock held.

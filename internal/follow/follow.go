@@ -117,8 +117,9 @@ type Spec struct {
 	// another user's process opens them here with that user's rights: looks at
 	// names and sizes go by path, and what is opened has to be the file that was
 	// looked at. What it refuses is never read, and Ledger.Blind says why:
-	// "permission" for fs.ErrPermission, "no_openat2" for root.ErrNoOpenat2, "refused" for what is no error of the
-	// system. nil means tail.OpenFile.
+	// "permission" for fs.ErrPermission, "no_openat2" for root.ErrNoOpenat2,
+	// "not_the_targets" for root.ErrNotTheirs, "refused" for any other that is no
+	// error of the system. nil means tail.OpenFile.
 	Open func(path string) (*os.File, error)
 	// Lock is held while lines are handed over and the position moves, and is
 	// not held while the file is read.

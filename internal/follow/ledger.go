@@ -48,8 +48,8 @@ type Ledger struct {
 	HasSize     bool    // there is a live file
 	DeletedOpen int64   // bytes held in deleted files
 	Storm       bool    // blocks are being skipped
-	// Blind says why the live file can't be read ("permission", "not_regular"),
-	// or is empty.
+	// Blind says why the live file can't be read (Spec.Open names the words,
+	// and "not_regular" is a pipe or a device), or is empty.
 	Blind string
 }
 

@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/root"
 )
 
 // What Spec.Open refuses is told in a word, and neither its bytes nor its size
@@ -21,8 +22,8 @@ func TestOpenRefuses(t *testing.T) {
 		}
 		return os.Open(name)
 	}
-	for want, err := range map[string]error{"permission": syscall.EACCES, "refused": errors.New("the target itself may not read it"),
-		"refused ": syscall.ELOOP, "error": syscall.EMFILE} {
+	for want, err := range map[string]error{"permission": syscall.EACCES, "not_the_targets": root.ErrNotTheirs,
+		"refused": root.ErrKernel, "refused ": syscall.ELOOP, "error": syscall.EMFILE} {
 		s := newStand(t, Spec{Path: "a.log", From: Start, Open: open})
 		no = err
 		s.append("a.log", "secret\n")

@@ -136,12 +136,14 @@ func blindness(err error) string {
 		return "permission"
 	case errors.Is(err, root.ErrNoOpenat2):
 		return "no_openat2"
+	case errors.Is(err, root.ErrNotTheirs):
+		return "not_the_targets"
 	case errors.Is(err, errNotRegular), errors.Is(err, root.ErrNotRegular):
 		return "not_regular"
 	case errors.As(err, &no) && no != syscall.ELOOP && no != syscall.EXDEV:
 		return "error"
 	}
-	// Whoever opens for us said no: the path leads out of the target's root, or to
-	// what the target itself may not read.
+	// Whoever opens for us said no: the path leads out of the target's root, through
+	// a link of /proc, or to a file of the kernel's.
 	return "refused"
 }
