@@ -10,7 +10,7 @@ import (
 var (
 	up = &metric.Family{
 		Name: "target_up", Kind: metric.Gauge, Source: "/proc",
-		Help: "1 while the server's process is there, 0 for 24 hours after it was last seen, and for a server that the settings list for as long as they do.",
+		Help: "1 while the server's process is there, 0 for 24 hours after it was last seen (a JVM that listened on no port is no server, and leaves without a word), and for a server that the settings list for as long as they do.",
 	}
 	info = &metric.Family{
 		Name: "target_info", Kind: metric.Gauge, Source: "/proc, settings files, hsperfdata",

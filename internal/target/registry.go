@@ -17,6 +17,7 @@ import (
 //	a new process, key of a down one  that entry, one restart more
 //	a new process, key not known      a new entry, with a name of its own
 //	no process any more               down; forgotten after 24 hours
+//	the same, and it served no port   forgotten at once: a build tool has ended
 //	no process, but in the settings   down, as long as they list it
 //	left out or renamed by settings   forgotten at once
 //
@@ -36,6 +37,8 @@ type Entry struct {
 	Restarts int    `json:"restarts"`
 	// Seen is when its process was last there.
 	Seen time.Time `json:"seen"`
+	// Serves says that it was seen to be a server, or may have been one.
+	Serves bool `json:"serves,omitempty"`
 	// PID, StartTicks and Boot are the process it was last.
 	PID        int    `json:"pid"`
 	StartTicks uint64 `json:"start_ticks"`
@@ -116,7 +119,7 @@ func (r *Registry) Update(found []*Target, boot string, now time.Time) []*Entry 
 		}
 	}
 	for name, e := range r.entries {
-		if !e.Up && !listed[name] && (!e.known || now.Sub(e.Seen) > keptFor) {
+		if !e.Up && !listed[name] && (!e.known || !e.server() || now.Sub(e.Seen) > keptFor) {
 			delete(r.entries, name)
 		}
 	}
@@ -132,7 +135,14 @@ func (r *Registry) see(e *Entry, t *Target, boot string, now time.Time) {
 	}
 	e.Up, e.Target, e.Kind, e.Seen = true, t, t.Kind, now
 	e.PID, e.StartTicks, e.Boot = t.Process.PID, t.Process.StartTicks, boot
+	unseen := func(b Blind) bool { return b.Reason == "no_permission" }
+	e.Serves = e.Serves || t.named || len(t.Connectors) > 0 || slices.ContainsFunc(t.Blind, unseen)
 }
+
+// server is false for a JVM that is neither Tomcat nor Jetty, that the settings
+// don't list, and that was never seen to listen where it could be seen. Nobody
+// misses it when it has done its work.
+func (e *Entry) server() bool { return e.Kind != JVM || e.Serves }
 
 // rename lets an entry go whose server the settings call otherwise by now; where
 // another entry has that name, the old one stays.

@@ -410,3 +410,33 @@ func TestConfigCheck(t *testing.T) {
 		}
 	}
 }
+
+// A build tool that ends is not a server that is down; a program that listened,
+// that is in the settings, or of which it can't be seen, may be one.
+func TestEndedPrograms(t *testing.T) {
+	serving, listed, hidden := program(2, "Server", "/a"), program(3, "Batch", "/b"), program(4, "Other", "/c")
+	serving.Connectors = []Connector{{Port: 9000, Protocol: "unknown", Listening: true}}
+	listed.named = true
+	hidden.Blind = []Blind{{Source: "target", Reason: "no_permission"}}
+	r := NewRegistry()
+	found := []*Target{program(1, "Launcher", "/d"), serving, listed, hidden}
+	r.Update(found, "b1", start)
+	if got := state(r.Update(found, "b1", start.Add(5*time.Second))); got != "Batch/0/changed Launcher/0/changed Other/0/changed Server/0/changed" {
+		t.Fatal(got)
+	}
+	const down = "Batch/0/down Other/0/down Server/0/down"
+	if got := state(r.Update(nil, "b1", start.Add(10*time.Second))); got != down {
+		t.Errorf("%q, want %q", got, down)
+	}
+	saved, err := r.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := NewRegistry()
+	if err := again.Load(saved); err != nil {
+		t.Fatal(err)
+	}
+	if got := state(again.Update(nil, "b1", start.Add(15*time.Second))); got != down {
+		t.Errorf("after a restart of the sidecar: %q, want %q", got, down)
+	}
+}
