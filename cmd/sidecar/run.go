@@ -71,8 +71,7 @@ func (d *daemon) run(s streams) error {
 	if err != nil {
 		return err
 	}
-	rawLines, err := hasUsers(*d.web.WebConfigFile)
-	if err != nil {
+	if _, err := hasUsers(*d.web.WebConfigFile); err != nil {
 		return err
 	}
 	// Whatever may be wrong with the way in is found before anything is started
@@ -101,7 +100,7 @@ func (d *daemon) run(s streams) error {
 	}
 	alerts.dumps.Store(newAlertDumps(monitor, log))
 	reload := func() error { return d.reload(monitor, alerts, log) }
-	options := web.Options{RawLines: rawLines, API: alerts.api(), Log: log}
+	options := web.Options{RawLines: usersOnly(*d.web.WebConfigFile), API: alerts.api(), Log: log}
 	if d.lifecycle {
 		options.Reload = reload
 	}
@@ -195,6 +194,15 @@ func (d *daemon) reload(m *collectors.Monitor, alerts *alerting, log *slog.Logge
 	m.Reload(*cfg)
 	log.Info("settings reloaded", "file", d.configFile)
 	return nil
+}
+
+// usersOnly says at each call whether only users come through. The way in reads
+// the web config for each request: what it said at the start may be over.
+func usersOnly(webConfig string) func() bool {
+	return func() bool {
+		users, err := hasUsers(webConfig)
+		return err == nil && users
+	}
 }
 
 // hasUsers says whether the web config names users: then whoever comes through
