@@ -1,10 +1,15 @@
 package web
 
 import (
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/status"
 )
 
 // view is the time that a chart shows, from and to.
@@ -75,6 +80,32 @@ func TestLivePageZooms(t *testing.T) {
 	if !b.Until(2*time.Second, `["heap", "pool", "spread"].every((c) => document.getElementById("chart-" + c).chart.plot.cursor.idx === document.getElementById("chart-answers").chart.plot.cursor.idx)`) {
 		t.Error("the other charts' cursors stand elsewhere")
 	}
+	// Who does not see it hears it.
+	if told := b.Words(`document.getElementById("live-told").textContent`); !regexp.MustCompile(`^\d\d:\d\d:\d\d: 2xx [\d.]+ /s, turned away [\d.]+ /s$`).MatchString(told) {
+		t.Errorf("the second under the cursor is told as %q", told)
+	}
+	gone := `[...document.querySelectorAll(".chart")].every((e) => (e.chart.plot?.cursor.idx ?? null) === null)`
+	press("Escape")
+	if !b.Until(2*time.Second, gone) {
+		t.Error("Escape leaves the cursor where it is")
+	}
+	press("ArrowLeft")
+	if b.Until(0, gone) {
+		t.Error("there is no cursor, the next test shows nothing")
+	}
+	press("+")
+	if told := b.Words(`document.getElementById("live-told").textContent`); !regexp.MustCompile(`^[\d:]+ to [\d:]+$`).MatchString(told) {
+		t.Errorf("the time that is shown is told as %q", told)
+	}
+	if err := b.Eval(`document.getElementById("live-pause").focus(), true`, new(bool)); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Until(2*time.Second, gone) {
+		t.Error("the cursor stays when the focus goes")
+	}
+	if err := b.Eval(`document.getElementById("zoom-reset").click(), true`, new(bool)); err != nil {
+		t.Fatal(err)
+	}
 	if err := b.Eval(`document.getElementById("zoom-in").click(), true`, new(bool)); err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +165,13 @@ func TestLivePageComparesTwo(t *testing.T) {
 	if !b.Until(10*time.Second, `document.querySelectorAll(".chart").length === 9 && document.querySelectorAll(".head").length === 1`) {
 		t.Error("the second server's charts stay")
 	}
+	// An address that somebody else sent works in the page that is open, too.
+	if err := b.Eval(`(location.hash = "#target=tomcat-8081&with=tomcat-8080", true)`, new(bool)); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Until(10*time.Second, `[...document.querySelectorAll(".head h3")].map((h) => h.textContent).join() === "tomcat-8081,tomcat-8080"`) {
+		t.Error("another address shows no other servers")
+	}
 	if said, out := b.Console(), b.Outside(page); len(said)+len(out) > 0 {
 		t.Errorf("the console says %v; requests to elsewhere: %v", said, out)
 	}
@@ -178,5 +216,42 @@ func TestLivePageMarksWhatStandsStill(t *testing.T) {
 	var last *float64
 	if err := b.Eval(`document.getElementById("chart-heap").chart.grid.last("in use", 1)`, &last); err == nil && last != nil {
 		t.Errorf("a second without an answer has the value %v", *last)
+	}
+}
+
+// waking is a sidecar that reads the backlog of its start when the page is made.
+type waking struct {
+	fake
+	looks atomic.Int32
+}
+
+func (w *waking) Status() *status.Status {
+	st := *w.st
+	st.Ready = w.looks.Add(1) > 2
+	st.Started = time.Now().Add(-75 * time.Second)
+	if !st.Ready {
+		st.Problems = []string{"the disk is full"}
+		return &st
+	}
+	// The server has begun anew, as another process.
+	st.Targets = slices.Clone(st.Targets)
+	anew := *st.Targets[0].Target
+	anew.Process.PID += int(w.looks.Load() / 4)
+	st.Targets[0].Target = &anew
+	return &st
+}
+
+// TestLivePageTellsOfTheSidecar: what the page said of the sidecar when it was made
+// is not said for ever.
+func TestLivePageTellsOfTheSidecar(t *testing.T) {
+	b, _ := openLive(t, &waking{fake: closely(1)}, newHistory(), "")
+	if !b.Until(10*time.Second, `/up for 1 min [1-5]\d s\. The backlog of the start is read\./.test(document.querySelector("header").innerText)`) {
+		t.Errorf("the header says: %s", b.Words(`document.querySelector("header").innerText`))
+	}
+	if said := b.Words(`document.querySelector("header").innerText`); strings.Contains(said, "disk is full") || strings.Contains(said, "Reading") {
+		t.Errorf("what is over is still said: %s", said)
+	}
+	if !b.Until(15*time.Second, `!document.getElementById("live-changed").hidden && document.getElementById("live-changed").textContent.includes("began anew")`) {
+		t.Error("nothing tells that the server is another process")
 	}
 }

@@ -98,6 +98,9 @@ export function figuresOf(charts, full) {
     if (limit > 0 && n !== null) pool = Math.max(pool ?? 0, n / limit);
   }
   const logs = grid("logs");
+  // What is written into a folder is written into the one above it, too.
+  const within = (above) => (dir) => dir !== above && dir.startsWith(above.replace(/\/?$/, "/"));
+  const folders = [...logs.rows.keys()].filter((dir) => logs.last(dir) !== null).filter((dir, _, all) => !all.some((above) => within(above)(dir)));
   return {
     answered,
     turned,
@@ -105,7 +108,7 @@ export function figuresOf(charts, full) {
     p99: grid("latency").last("p99"),
     pool,
     cpu: grid("cpu").last("JVM"),
-    logs: sum(logs, [...logs.rows.keys()]),
+    logs: sum(logs, folders),
     full,
   };
 }
