@@ -74,6 +74,7 @@ func (d *daemon) run(s streams) error {
 	if _, err := hasUsers(*d.web.WebConfigFile); err != nil {
 		return err
 	}
+	rawLines := usersOnly(*d.web.WebConfigFile)
 	// Whatever may be wrong with the way in is found before anything is started
 	// or written: a second sidecar, started by mistake, must not touch the state
 	// of the first.
@@ -100,7 +101,7 @@ func (d *daemon) run(s streams) error {
 	}
 	alerts.dumps.Store(newAlertDumps(monitor, log))
 	reload := func() error { return d.reload(monitor, alerts, log) }
-	options := web.Options{RawLines: usersOnly(*d.web.WebConfigFile), API: alerts.api(), Log: log}
+	options := web.Options{RawLines: rawLines, API: alerts.api(), Log: log}
 	if d.lifecycle {
 		options.Reload = reload
 	}
