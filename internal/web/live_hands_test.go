@@ -255,3 +255,49 @@ func TestLivePageTellsOfTheSidecar(t *testing.T) {
 		t.Error("nothing tells that the server is another process")
 	}
 }
+
+// TestLivePageInSilence: a sidecar that hangs gives no error for a while. The last
+// figures are not left standing as if they were now's, and none becomes 0.
+func TestLivePageInSilence(t *testing.T) {
+	h := newHistory()
+	b, _ := openLive(t, closely(1), h, "")
+	headline := `document.querySelector(".headline").textContent`
+	if !b.Until(10*time.Second, headline+`.includes("turns requests away")`) {
+		t.Fatalf("the headline: %s", b.Words(headline))
+	}
+	h.hangs.Store(true)
+	if !b.Until(9*time.Second, `/has not answered for [4-9] s/.test(document.getElementById("live-state").textContent)`) {
+		t.Errorf("the page says: %s", b.Words(`document.getElementById("live-state").textContent`))
+	}
+	if !b.Until(15*time.Second, headline+`.startsWith("Nothing is known of tomcat-8080 since ")`) {
+		t.Errorf("the headline: %s", b.Words(headline))
+	}
+	if said := b.Words(`document.getElementById("live-said").textContent`); said != "Nothing is known of tomcat-8080." {
+		t.Errorf("read aloud: %s", said)
+	}
+	if !b.Until(2*time.Second, `[...document.querySelectorAll(".tiles dd")].every((e) => e.textContent === "–")`) {
+		t.Errorf("figures of nobody knows when: %s", b.Words(`document.querySelector(".tiles").innerText`))
+	}
+	if !b.Until(5*time.Second, `[...document.querySelectorAll(".chart")].every((e) => !e.chart.visible || e.querySelector(".stale").textContent.startsWith("Standing still"))`) {
+		t.Error("a chart is not marked")
+	}
+	h.hangs.Store(false)
+	if !b.Until(20*time.Second, headline+`.includes("turns requests away")`) {
+		t.Errorf("with the answers back the headline is: %s", b.Words(headline))
+	}
+	// The key figures are read off charts that a small screen does not show.
+	if err := b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	const out = `["pool", "cpu", "logs"].map((c) => document.getElementById("chart-" + c).chart)`
+	if !b.Until(5*time.Second, out+`.every((c) => !c.visible)`) {
+		t.Fatal("all charts are seen on a phone at once")
+	}
+	var before float64
+	if err := b.Eval(`Math.max(...`+out+`.map((c) => c.grid.seen))`, &before); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Until(10*time.Second, out+`.every((c) => !c.visible && c.grid.seen >= `+strconv.FormatFloat(before+3, 'f', 0, 64)+`)`) {
+		t.Error("the figures of charts that are out of sight stand still")
+	}
+}

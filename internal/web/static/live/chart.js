@@ -102,7 +102,7 @@ export class Chart {
     this.plot = new uPlot(
       {
         ...this.size(),
-        padding: [10, 18, 0, 0],
+        padding: [10, 28, 0, 0], // half of a time to the second is right of the last tick
         legend: { show: false },
         cursor: { sync: { key: "run", scales: ["x", null] }, drag: { x: true, y: false, setScale: false }, points: { show: this.dots } },
         scales: { x: { time: true }, y: this.scaleY() },

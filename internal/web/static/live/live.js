@@ -37,8 +37,13 @@ class Page {
   }
 
   async tick() {
-    if (this.busy || this.paused || document.hidden) return;
+    if (this.paused || document.hidden) return;
+    if (this.busy) {
+      this.late();
+      return;
+    }
     this.busy = true;
+    this.askedAt = Date.now();
     const lanes = this.lanes;
     try {
       const failed = (await Promise.allSettled(lanes.map((l) => l.tick()))).find((r) => r.status === "rejected");
@@ -51,6 +56,16 @@ class Page {
     }
     if (lanes === this.lanes) this.draw();
     else this.tick(); // another choice was made meanwhile
+  }
+
+  // late says that an answer is long in coming: one that hangs gives no error for a
+  // while, and the last figures would stand there as if they were now's.
+  late() {
+    const waited = Math.round((Date.now() - this.askedAt) / 1000);
+    if (waited < 4) return;
+    this.trouble = `The sidecar has not answered for ${waited} s. The charts stand still.`;
+    for (const l of this.lanes) l.advance();
+    this.draw();
   }
 
   // view is what all charts show: what was zoomed to, or the last minutes, of
@@ -79,7 +94,8 @@ class Page {
     at("zoom-reset").disabled = !this.zoomed;
     // Read aloud only when another alert fires, not with each new figure.
     const alarms = this.lanes.map((l) => l.alarm && `${l.target}: ${l.alarm}`).filter(Boolean).join("; ");
-    put(at("live-said"), alarms ? `Alerts firing. ${alarms}` : this.api ? "No alert fires." : "");
+    const silent = this.lanes.filter((l) => l.since).map((l) => l.target).join(", ");
+    put(at("live-said"), alarms ? `Alerts firing. ${alarms}` : silent ? `Nothing is known of ${silent}.` : this.api ? "No alert fires." : "");
   }
 
   // soon draws once, however many ask for it.
