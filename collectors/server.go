@@ -319,6 +319,7 @@ func (s *server) stream(key string) *stream {
 // endStream stops a stream and keeps its last state for its return.
 func (m *Monitor) endStream(s *server, st *stream) {
 	st.halt()
+	st.hush() // before it is saved, or it would be told again
 	if state, err := st.state(); err == nil {
 		m.states[st.key] = state
 	}

@@ -125,9 +125,15 @@ func counted(l follow.Ledger) follow.Ledger {
 		Rotations: l.Rotations, Truncations: l.Truncations, Lines: l.Lines, Gaps: l.Gaps}
 }
 
+// moved says that the observer was called since the state was saved. The lock is
+// held.
+func (s *stream) moved() bool {
+	return s.saved.Position == nil || counted(s.follower.Ledger()) != s.at || s.idles != s.idlesAt
+}
+
 func (s *stream) stateLocked() (follow.Saved, error) {
 	l := s.follower.Ledger()
-	if at := counted(l); s.saved.Position != nil && at == s.at && s.idles == s.idlesAt && l.Lag == 0 {
+	if !s.moved() && l.Lag == 0 {
 		return s.saved, nil
 	}
 	position, err := s.follower.Save()

@@ -75,11 +75,17 @@ func (s *stream) hush() {
 		s.set.Lock()
 		defer s.set.Unlock()
 		o.TellOpen()
+		s.saved = follow.Saved{} // in which it may still be open: it would be told again
 	}
 }
 
 // saveShip puts the shipper's figures into the checkpoint, and into the Set that
 // is published after it.
+//
+// They are of one instant with the places in the logs. A line that was read after
+// its log's place was saved, and chosen before the figures were, would be in the
+// figures and be read again after kill -9: selected twice, and at Loki twice, since
+// the times that were given out by then are saved here, too.
 func (m *Monitor) saveShip() {
 	m.shipped.Lock()
 	defer m.shipped.Unlock()
@@ -87,6 +93,25 @@ func (m *Monitor) saveShip() {
 	defer m.shipped.Sweep()
 	if m.ship == nil {
 		return
+	}
+	// Nobody else ever holds two of these locks, so their order does not matter.
+	for _, server := range m.servers {
+		for _, st := range server.streams {
+			if st.tap == nil {
+				continue
+			}
+			st.set.Lock()
+			defer st.set.Unlock()
+			if !st.moved() {
+				continue
+			}
+			state, err := st.stateLocked()
+			if err != nil {
+				m.log.Error("BUG: a stream's state can't be saved", "stream", st.key, "err", err)
+				continue
+			}
+			m.states[st.key] = state
+		}
 	}
 	if state, err := m.ship.Save(m.shipped); err == nil {
 		m.states[shipKey] = follow.Saved{Observer: state}

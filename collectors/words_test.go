@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,16 +58,24 @@ func (s *stub) count(prefix, suffix string) (n int) {
 	return n
 }
 
-// TestChosenLinesGoToLoki: the words of a storm, a failed request and nothing
-// else, with figures that add up.
-func TestChosenLinesGoToLoki(t *testing.T) {
-	s := &stub{}
+// shipsTo is a machine whose lines go to a stub that answers with the status; 0
+// takes them.
+func shipsTo(t *testing.T, status int) (*stub, *machine) {
+	t.Helper()
+	s := &stub{status: status}
 	srv := httptest.NewServer(s)
-	defer srv.Close()
+	t.Cleanup(srv.Close)
 	m := newMachine(t)
 	m.cfg.Loki.URL, m.cfg.Loki.Encoding, m.cfg.Loki.BatchWait = srv.URL+"/loki/api/v1/push", "json", 10*time.Millisecond
 	// The lines are of one fixed day; how old they are does not matter here.
 	m.cfg.Loki.MaxAge = 3650 * 24 * time.Hour
+	return s, m
+}
+
+// TestChosenLinesGoToLoki: the words of a storm, a failed request and nothing
+// else, with figures that add up.
+func TestChosenLinesGoToLoki(t *testing.T) {
+	s, m := shipsTo(t, 0)
 	r := m.run()
 	r.until(answers, 0)
 	const storm = 500
@@ -105,12 +114,7 @@ func TestChosenLinesGoToLoki(t *testing.T) {
 // TestDeadLokiHurtsNobody: the figures of the server come as without it, the
 // sidecar stops within its bound, and the next one sends what was kept.
 func TestDeadLokiHurtsNobody(t *testing.T) {
-	s := &stub{status: 503}
-	srv := httptest.NewServer(s)
-	defer srv.Close()
-	m := newMachine(t)
-	m.cfg.Loki.URL, m.cfg.Loki.Encoding, m.cfg.Loki.BatchWait = srv.URL+"/loki/api/v1/push", "json", 10*time.Millisecond
-	m.cfg.Loki.MaxAge = 3650 * 24 * time.Hour
+	s, m := shipsTo(t, 503)
 	r := m.run()
 	r.until(answers, 0)
 	for i := range 100 {
@@ -130,6 +134,89 @@ func TestDeadLokiHurtsNobody(t *testing.T) {
 		t.Error("nothing of what was kept landed")
 	}
 	r.until(rejections, 100)
+}
+
+// saving calls something once, when an observer is saved.
+type saving struct {
+	Observer
+	late func()
+}
+
+func (s *saving) Save() ([]byte, error) {
+	if late := s.late; late != nil {
+		s.late = nil
+		late()
+	}
+	return s.Observer.Save()
+}
+
+// TestKillAfterALineBetween: a line is read when its log's place is saved and the
+// shipper's figures are not, which is a moment of each tick, and kill -9 follows.
+// It is neither selected nor sent a second time by the next sidecar.
+func TestKillAfterALineBetween(t *testing.T) {
+	_, m := shipsTo(t, 503)
+	r := m.run()
+	r.until(answers, 0)
+	// The access log's place is saved, and then that of catalina.out.
+	streams := r.sorted()[0].streams
+	named := func(name string) int {
+		return slices.IndexFunc(streams, func(st *stream) bool { return st.log.Name == name })
+	}
+	if access := named("access.log"); access < 0 || access > named("catalina.out") {
+		t.Fatal("the order of the streams is another one now")
+	}
+	last := streams[named("catalina.out")]
+	failed := strings.Replace(answer(1), " 200 ", " 503 ", 1)
+	last.set.Lock()
+	last.observer = &saving{last.observer, func() {
+		m.append("access.log", failed)
+		for deadline := time.Now().Add(10 * time.Second); r.ship.Counts().Selected == 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Error("the line was not read")
+				return
+			}
+		}
+	}}
+	last.set.Unlock()
+	m.append("catalina.out", "30-Nov-2026 12:00:00.000 INFO [main] com.acme.Shop.open nothing to choose\n")
+	r.until("ship_selected_lines_total", 1)
+	r.die()
+	next := m.run()
+	next.until(strings.Replace(answers, "2xx", "5xx", 1), 1)
+	next.until("ship_selected_lines_total", 1)
+}
+
+// TestOpenRecordAcrossEnds: the last record of a log is open until nothing comes
+// for a while. The sidecar that is killed then leaves it to the next one, the one
+// that is stopped or reads its settings again tells it itself: it is selected once.
+func TestOpenRecordAcrossEnds(t *testing.T) {
+	for name, end := range map[string]func(m *machine, r *running) *running{
+		"kill":   func(m *machine, r *running) *running { r.die(); return m.run() },
+		"stop":   func(m *machine, r *running) *running { r.close(); return m.run() },
+		"reload": func(m *machine, r *running) *running { r.Reload(m.cfg); r.look(); return r },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, m := shipsTo(t, 0)
+			r := m.run()
+			r.until(answers, 0)
+			m.append("catalina.out", rejection(1))
+			r.until(rejections, 1) // at its first line
+			if n, _ := r.value("ship_selected_lines_total"); n != 0 {
+				t.Skip("the machine is slow: the record is not open any more")
+			}
+			r = end(m, r)
+			m.append("catalina.out", rejection(2))
+			r.until("ship_shipped_lines_total", 2)
+			for i := range 2 {
+				if n := s.count("tomcat-8080 applog WARN executor_rejected "+strings.TrimSpace(rejection(i+1)), ""); n != 1 {
+					t.Errorf("record %d landed %d times, want once and whole", i+1, n)
+				}
+			}
+			if n, _ := r.value("ship_selected_lines_total"); n != 2 {
+				t.Errorf("%v were selected, want 2", n)
+			}
+		})
+	}
 }
 
 // TestTraceOf: the id of a trace is found where layouts print it.

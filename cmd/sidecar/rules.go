@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,9 +20,9 @@ func addRules(app *kingpin.Application) (string, func(streams) error) {
 	cmd := app.Command("rules", "Print the alert and recording rules that come with the sidecar, for a Prometheus of your own.")
 	o := &rulesCommand{}
 	cmd.Flag("pack", "load: windows and holds of seconds, for a scrape each second; steady: minutes, for every day.").Default("load").EnumVar(&o.pack, "load", "steady")
-	cmd.Flag("format", "files: as they are; prometheusrule: one manifest for the Prometheus operator.").Default("files").EnumVar(&o.format, "files", "prometheusrule")
+	cmd.Flag("format", "files: as they are, those of several topics as one file; prometheusrule: one manifest for the Prometheus operator.").Default("files").EnumVar(&o.format, "files", "prometheusrule")
 	cmd.Flag("alert", "Only this alert, with the recording rules that it needs.").StringVar(&o.alert)
-	cmd.Flag("out", "Write one file a topic into this folder instead of printing them.").StringVar(&o.out)
+	cmd.Flag("out", "Write one file a topic into this folder instead of printing them as one.").StringVar(&o.out)
 	cmd.Arg("topics", "Only these topics, such as executor or gc; all when not given.").StringsVar(&o.topics)
 	return cmd.FullCommand(), o.run
 }
@@ -50,29 +51,55 @@ func (o *rulesCommand) run(s streams) error {
 		return len(o.topics) > 0 && !slices.Contains(o.topics, strings.TrimSuffix(path.Base(f), ".yml"))
 	})
 	switch {
+	case o.out != "" && (o.alert != "" || o.format != "files"):
+		return errors.New("--out writes one file a topic: with --alert or --format=prometheusrule there is one text, which > FILE keeps")
+	case o.alert != "" && o.format != "files":
+		return errors.New("--alert gives a rule file: --format=prometheusrule is for whole topics")
 	case o.alert != "":
 		return o.one(s.out, files)
 	case o.format == "prometheusrule":
 		return o.manifest(s.out, files)
 	case o.out != "":
-		if err := os.MkdirAll(o.out, 0o755); err != nil {
-			return err
-		}
+		return o.write(s.out, files)
+	}
+	return printAll(s.out, files)
+}
+
+// write makes one file a topic in the folder, and prints their names.
+func (o *rulesCommand) write(to io.Writer, files []string) error {
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
 	}
 	for _, f := range files {
 		data, err := fs.ReadFile(rules.Files, f)
 		if err != nil {
 			return err
 		}
-		if o.out == "" {
-			fmt.Fprintf(s.out, "# %s\n%s\n", f, data)
-			continue
-		}
-		to := filepath.Join(o.out, path.Base(f))
-		if err := os.WriteFile(to, data, 0o644); err != nil {
+		out := filepath.Join(o.out, path.Base(f))
+		if err := os.WriteFile(out, data, 0o644); err != nil {
 			return err
 		}
-		fmt.Fprintln(s.out, to)
+		fmt.Fprintln(to, out)
+	}
+	return nil
+}
+
+// printAll prints the files as one that Prometheus loads: groups: stands there
+// once, and all else as it is, comments included.
+func printAll(to io.Writer, files []string) error {
+	fmt.Fprintln(to, "groups:")
+	for _, f := range files {
+		data, err := fs.ReadFile(rules.Files, f)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(to, "# %s\n", f)
+		for line := range strings.Lines(string(data)) {
+			if strings.TrimRight(line, "\n") != "groups:" {
+				fmt.Fprint(to, line)
+			}
+		}
+		fmt.Fprintln(to)
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -83,6 +85,7 @@ func TestRulesCommand(t *testing.T) {
 				t.Fatalf("%d files: %v", len(files), err)
 			}
 			var check []string
+			together := printed(t, "--pack="+pack)
 			names, alerts, records := map[string]bool{}, 0, 0
 			for _, file := range files {
 				want, err := fs.ReadFile(rules.Files, file)
@@ -104,10 +107,20 @@ func TestRulesCommand(t *testing.T) {
 						}
 					}
 				}
-				if !bytes.Contains(printed(t, "--pack="+pack), want) {
-					t.Errorf("%s is not printed as it is", file)
+				for _, part := range bytes.Split(want, []byte("\ngroups:\n")) {
+					if !bytes.Contains(together, part) {
+						t.Errorf("%s is not printed as it is", file)
+					}
 				}
 			}
+			if a, r := count(parsed(t, "what is printed", together)); a != alerts || r != records {
+				t.Errorf("printed are %d alerts and %d recording rules, the files have %d and %d", a, r, alerts, records)
+			}
+			all := filepath.Join(dir, "together.yml")
+			if err := os.WriteFile(all, together, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			check = append(check, all)
 			var manifest struct {
 				APIVersion string `yaml:"apiVersion"`
 				Kind       string
@@ -159,18 +172,58 @@ func TestRulesCommand(t *testing.T) {
 			if n := strings.Count(out, "SUCCESS"); n != len(check) {
 				t.Errorf("promtool takes %d of %d:\n%s", n, len(check), out)
 			}
+			loads(t, all, alerts+records)
 		})
 	}
 	for _, c := range []struct{ arg, want string }{
 		{"--alert=NoSuchAlert", `no alert "NoSuchAlert" in the load rules`},
+		{"--out=x --alert=TargetDown", "--out writes one file a topic"},
+		{"--out=x --format=prometheusrule", "--out writes one file a topic"},
+		{"--alert=TargetDown --format=prometheusrule", "--alert gives a rule file"},
 		{"weather", `no topic "weather": there are connections, errors, executor`},
 	} {
 		var out, errs bytes.Buffer
-		if code := Main([]string{"rules", c.arg}, nil, &out, &errs); code != 1 || !strings.Contains(errs.String(), c.want) {
+		if code := Main(append([]string{"rules"}, strings.Fields(c.arg)...), nil, &out, &errs); code != 1 || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("%s: exit %d, %s", c.arg, code, errs.String())
 		}
 	}
+	if text := printed(t, "executor", "gc"); !bytes.Contains(text, []byte("load/gc.yml")) {
+		t.Error("of two topics one is printed")
+	} else {
+		parsed(t, "two topics", text)
+	}
 	if text := printed(t, "executor"); bytes.Contains(text, []byte("load/gc.yml")) || !bytes.Contains(text, []byte("load/executor.yml")) {
 		t.Error("one topic prints others")
+	}
+}
+
+// loads has a real Prometheus load the file, and counts its rules.
+func loads(t *testing.T, file string, want int) {
+	t.Helper()
+	p, err := lab.StartPrometheus(t.TempDir(), fmt.Sprintf("rule_files: [%q]\n", file))
+	lab.Need(t, err)
+	defer p.Stop()
+	res, err := p.Get("/api/v1/rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var answer struct {
+		Data struct {
+			Groups []struct {
+				File  string
+				Rules []struct{ Name string }
+			}
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, g := range answer.Data.Groups {
+		n += len(g.Rules)
+	}
+	if n != want {
+		t.Errorf("Prometheus has loaded %d rules of %s, want %d", n, file, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -100,7 +101,12 @@ func (d *daemon) run(s streams) error {
 		return err
 	}
 	alerts.dumps.Store(newAlertDumps(monitor, log))
-	reload := func() error { return d.reload(monitor, alerts, log) }
+	var reloading sync.Mutex // a signal and a POST may come at once
+	reload := func() error {
+		reloading.Lock()
+		defer reloading.Unlock()
+		return d.reload(monitor, alerts, log)
+	}
 	options := web.Options{RawLines: rawLines, API: alerts.api(), Log: log}
 	if d.lifecycle {
 		options.Reload = reload
@@ -128,9 +134,7 @@ func (d *daemon) run(s streams) error {
 	for {
 		select {
 		case <-hup:
-			if err := reload(); err != nil {
-				log.Error("settings not reloaded, the old ones stay in force", "err", err)
-			}
+			reload() // it says itself how it went
 		case err := <-served:
 			// A port that is taken must end the program, but what was counted
 			// is still saved.
@@ -182,7 +186,8 @@ func (d *daemon) shutdown(server *http.Server, log *slog.Logger) error {
 	return err
 }
 
-// reload reads the settings again. A mistake in them changes nothing.
+// reload reads the settings again. A mistake in them changes nothing, and is in
+// the log whoever asked: the answer to a POST may have gone to a script.
 func (d *daemon) reload(m *collectors.Monitor, alerts *alerting, log *slog.Logger) error {
 	cfg, err := settingsInForce(d.configFile)
 	if err == nil {
@@ -190,6 +195,7 @@ func (d *daemon) reload(m *collectors.Monitor, alerts *alerting, log *slog.Logge
 	}
 	m.Reloaded(err == nil)
 	if err != nil {
+		log.Error("settings not reloaded, the old ones stay in force", "err", err)
 		return err
 	}
 	m.Reload(*cfg)

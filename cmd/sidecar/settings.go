@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"strings"
 
 	"github.com/jvm-sidecar/sidecar/collectors"
+	"github.com/jvm-sidecar/sidecar/internal/root"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -51,14 +51,7 @@ func settingsInForce(path string) (*collectors.Config, error) {
 const maxSettings = 4 << 20
 
 func readSettings(path string) ([]byte, error) {
-	// A pipe that nobody writes to would hold up the start, or a reload, for ever:
-	// it is not even opened.
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: no regular file", path)
-	}
-	f, err := os.Open(path)
+	f, err := root.OpenOurs(path)
 	if err != nil {
 		return nil, err
 	}

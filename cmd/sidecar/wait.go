@@ -125,11 +125,15 @@ func (w *wait) get(client *http.Client, path, what string, data any) error {
 	}
 	defer r.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
+	shown := w.url // without a password
+	if u, err := url.Parse(w.url); err == nil {
+		shown = u.Redacted()
+	}
 	if err != nil {
-		return fmt.Errorf("%s: %s: %w", w.url, r.Status, err)
+		return fmt.Errorf("%s: %s: %w", shown, r.Status, err)
 	}
 	if r.StatusCode == http.StatusNotFound && bytes.Contains(text, []byte("engine is off")) {
-		return fmt.Errorf("%s: %w", w.url, errNoEngine)
+		return fmt.Errorf("%s: %w", shown, errNoEngine)
 	}
 	answer := struct {
 		Status string
@@ -137,10 +141,10 @@ func (w *wait) get(client *http.Client, path, what string, data any) error {
 	}{Data: data}
 	switch err := json.Unmarshal(text, &answer); {
 	case r.StatusCode >= http.StatusInternalServerError: // what stands before it may be starting, too
-		return fmt.Errorf("%s: %s", w.url, r.Status)
+		return fmt.Errorf("%s: %s", shown, r.Status)
 	case err != nil || answer.Status != "success":
 		path, _, _ = strings.Cut(path, "?")
-		return fmt.Errorf("%s: %w: %s gives %s, and no list of %s", w.url, errNoSidecar, path, r.Status, what)
+		return fmt.Errorf("%s: %w: %s gives %s, and no list of %s", shown, errNoSidecar, path, r.Status, what)
 	}
 	return nil
 }

@@ -46,6 +46,18 @@ type savedOpen struct {
 	Quiet   bool       `json:"quiet,omitempty"` // thrown, and not counted
 	Events  []string   `json:"events,omitempty"`
 	Bare    []byte     `json:"bare,omitempty"`
+	// Words is what a listener is to be told of it, where there is one.
+	Words *savedWords `json:"words,omitempty"`
+}
+
+// savedWords is the text that is being taken, or the head that may yet be wanted
+// for what its trace tells. Without it the record that was open at a kill would be
+// lost to the listener, and nobody would know.
+type savedWords struct {
+	Text   []byte `json:"text,omitempty"`
+	Head   []byte `json:"head,omitempty"`
+	Thread []byte `json:"thread,omitempty"`
+	Event  string `json:"event,omitempty"`
 }
 
 type savedHead struct {
@@ -100,6 +112,7 @@ func (o *Observer) Save() ([]byte, error) {
 		for _, e := range r.events[:r.n] {
 			so.Events = append(so.Events, e.name)
 		}
+		so.Words = o.words()
 		s.Open = so
 	}
 	return json.Marshal(&s)
@@ -195,6 +208,38 @@ func (o *Observer) reopen(so *savedOpen) {
 			r.events[r.n] = e
 			r.n++
 		}
+	}
+	o.rehear(so.Words)
+}
+
+// words are those of the open record, nil where there is nothing to be told.
+func (o *Observer) words() *savedWords {
+	e, r := o.ear, &o.rec
+	switch {
+	case e == nil:
+	case r.heard == taking:
+		return &savedWords{Text: e.text, Thread: e.thread, Event: e.event}
+	case r.heard == unheard && r.kind == full:
+		return &savedWords{Head: e.head, Thread: e.thread}
+	case r.heard == unheard:
+		return &savedWords{}
+	}
+	return nil
+}
+
+// rehear takes them back. A gate that let the record pass is not asked again.
+func (o *Observer) rehear(w *savedWords) {
+	e, r := o.ear, &o.rec
+	r.heard = done
+	if e == nil || w == nil {
+		return
+	}
+	e.thread, e.event, e.past = append(e.thread[:0], w.Thread...), w.Event, true
+	if w.Text != nil {
+		o.takeText(w.Text)
+	} else {
+		e.head = append(e.head[:0], w.Head...)
+		r.heard = unheard
 	}
 }
 

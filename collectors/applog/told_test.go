@@ -92,6 +92,36 @@ func TestTold(t *testing.T) {
 	run("CRLF", func(o *Observer) { o.ObserveBlock([]byte(strings.ReplaceAll(words, "\n", "\r\n"))) })
 }
 
+// TestToldAfterAKill: a kill at any line, and the listener of the next run is told
+// what that of the first was not: each record once and whole.
+func TestToldAfterAKill(t *testing.T) {
+	all := func(string) bool { return true }
+	text := strings.Split(strings.TrimSuffix(words, "\n"), "\n")
+	for cut := range len(text) + 1 {
+		var have []string
+		first, next := New(metric.NewSet(), Config{}), New(metric.NewSet(), Config{})
+		first.Listen(listener(&have, all))
+		next.Listen(listener(&have, all))
+		for _, line := range text[:cut] {
+			first.Observe([]byte(line))
+		}
+		saved, err := first.Save()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := next.Load(saved); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range text[cut:] {
+			next.Observe([]byte(line))
+		}
+		next.Idle(time.Time{})
+		if d := cmp.Diff(wantWords, have); d != "" {
+			t.Errorf("killed behind line %d: %s", cut, d)
+		}
+	}
+}
+
 // TestToldTwoLines: a record whose head has two lines, and one that only the
 // end of the reading closes.
 func TestToldTwoLines(t *testing.T) {

@@ -176,7 +176,29 @@ func TestBaseIsReadOnceAMinute(t *testing.T) {
 	must(t, r.poll(time.Second))
 	r.want("logdir_scan_age_seconds{logs}", 0)
 	r.want("logdir_files{logs}", 59)
-	r.want(written, 590)
+	// The minute's 590 bytes would look like those of one second: in a server whose
+	// logs grew by 300 kB a second, all within the base, LogGrowthRunaway fired.
+	r.wantAbsent(written)
+}
+
+// A checkpoint of a sidecar that counted in the base does not bring its counter back.
+func TestBaseOfAnOlderCheckpoint(t *testing.T) {
+	old, f := memRun(t, Logs)
+	must(t, old.poll(0))
+	f.put("x", file(2, 10, 1))
+	must(t, old.poll(time.Second))
+	old.want(written, 10)
+	old.set.Lock()
+	data, err := old.p.Save()
+	old.set.Unlock()
+	must(t, err)
+	r, _ := memRun(t, Base)
+	r.set.Lock()
+	must(t, r.p.Load(data))
+	r.set.Unlock()
+	must(t, r.poll(time.Second))
+	r.wantAbsent(written)
+	r.want("logdir_files{logs}", 0)
 }
 
 // A folder of another file system is not even opened: it may be a mount that

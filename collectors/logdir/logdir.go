@@ -33,7 +33,7 @@ var (
 	sizeBytes = &metric.Family{Name: "logdir_size_bytes", Kind: metric.Gauge, Labels: []string{"dir"}, Source: "getdents, statx",
 		Help: "Bytes that the folder takes on its disk, as `du -sx` counts them: blocks, hard links once, folders included."}
 	writtenBytes = &metric.Family{Name: "logdir_written_bytes_total", Kind: metric.Counter, Labels: []string{"dir"}, Source: "statx",
-		Help: "Bytes written to files of the folder since the sidecar first saw it. Rotation and truncation don't take them back; what is written and truncated between two looks is not seen."}
+		Help: "Bytes written to files of the folder since the sidecar first saw it. Rotation and truncation don't take them back; what is written and truncated between two looks is not seen. The server's base folder as a whole has none."}
 	fileCount = &metric.Family{Name: "logdir_files", Kind: metric.Gauge, Labels: []string{"dir"}, Source: "getdents",
 		Help: "Names in the folder and below it that are no folders."}
 	scanAge = &metric.Family{Name: "logdir_scan_age_seconds", Kind: metric.Gauge, Labels: []string{"dir"}, Source: "this room",
@@ -139,7 +139,7 @@ func (p *Poller) Load(data []byte) error {
 	}
 	for _, pl := range p.places {
 		if _, ok := p.set.Counter(writtenBytes, pl.folder.dir.Name).Value(); ok {
-			pl.counter = true
+			pl.counter = pl.counts() // an older sidecar counted in the base, too
 		}
 	}
 	return nil

@@ -14,6 +14,12 @@ type place struct {
 	counter    bool // the counter has been shown
 }
 
+// counts says that the bytes written there are told. Of the base as a whole they
+// are not: it is read once a minute, so that a counter would give a minute's bytes
+// in one second, and a log folder that writes 300 kB a second looked like one that
+// runs away. What the logs within it grow by, their own folders tell.
+func (pl *place) counts() bool { return pl.folder.dir.Kind != Base }
+
 // searchEvery is how often a folder's place is looked up anew: a link may be
 // pointed elsewhere, a file system mounted over it.
 const searchEvery = 30 * time.Second

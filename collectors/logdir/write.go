@@ -103,7 +103,7 @@ func (p *Poller) writePlace(pl *place, now time.Time) error {
 		}
 		p.blindTo(dir, PartlyRead, fmt.Sprintf("%d names could not be read, %d folders lie too deep: the size is too small", f.partly.bad, f.partly.deep), needs)
 	}
-	if f.written > 0 || f.have || pl.counter {
+	if pl.counts() && (f.written > 0 || f.have || pl.counter) {
 		p.set.Start(writtenBytes, dir).Add(f.written)
 		f.written, pl.counter = 0, true
 	}

@@ -3,13 +3,14 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/jvm-sidecar/sidecar/internal/root"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -80,7 +81,7 @@ func readRules(cfg Config, pack fs.FS) (all loaded, err error) {
 	all.unmatched = unmatched
 	var errs []error
 	for _, path := range user {
-		data, err := readRegular(path)
+		data, err := readOurs(path)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("rule file: %w", err))
 			continue
@@ -131,22 +132,19 @@ func readRules(cfg Config, pack fs.FS) (all loaded, err error) {
 	return all, nil
 }
 
-// readRegular reads a file and nothing else: a pipe that nobody writes to would
-// hold up a reload for ever.
-func readRegular(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+// readOurs reads a rule file of the settings.
+func readOurs(path string) ([]byte, error) {
+	f, err := root.OpenOurs(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: no regular file", path)
-	}
-	return os.ReadFile(path)
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 // CheckRuleFile reads one rule file as if the settings named it beside the pack.
 func CheckRuleFile(path string, pack fs.FS) (int, error) {
-	data, err := readRegular(path)
+	data, err := readOurs(path)
 	if err != nil {
 		return 0, err
 	}

@@ -88,17 +88,26 @@ func (p *Pacer) wait() time.Duration {
 }
 
 const (
-	busyPoll = 100 * time.Millisecond
-	idlePoll = time.Second
+	// busyPoll is between two looks at a log that storms, steadyPoll at one that
+	// grows, and idlePoll at one that does not.
+	//
+	// A log that is cut off to be rotated loses what was written since the last
+	// look. That is a matter of bytes: while little comes in a quarter of a second,
+	// looking ten times a second would cost more in waking than in reading.
+	busyPoll   = 100 * time.Millisecond
+	steadyPoll = 250 * time.Millisecond
+	idlePoll   = time.Second
+	// storm is how much one look has found where the next is to come sooner.
+	storm = 2 << 20
 )
 
-// Run looks until ctx ends, every 100 ms while the log grows and less often
-// when it does not, up to once a second. report takes each new error of Look,
+// Run looks until ctx ends, four times a second while the log grows, ten times
+// while it storms, and less often when it does not grow, down to once a second. report takes each new error of Look,
 // and nil when it works again; the follower goes on in any case. Run does not
 // close the follower.
 func (f *Follower) Run(ctx context.Context, p *Pacer, report func(error)) {
 	failing := false
-	delay := busyPoll
+	delay := steadyPoll
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -111,10 +120,12 @@ func (f *Follower) Run(ctx context.Context, p *Pacer, report func(error)) {
 		switch {
 		case more:
 			delay = p.wait()
-		case f.led.Written != before || f.split.open:
+		case f.led.Written-before >= storm:
 			delay = max(busyPoll, p.wait())
+		case f.led.Written != before || f.split.open:
+			delay = max(steadyPoll, p.wait())
 		default:
-			delay = min(max(delay, busyPoll)*3/2, idlePoll)
+			delay = min(max(delay, steadyPoll)*3/2, idlePoll)
 		}
 		if delay <= 0 {
 			continue
@@ -122,8 +133,11 @@ func (f *Follower) Run(ctx context.Context, p *Pacer, report func(error)) {
 		// All followers of the process wake at the same moments: one waking of
 		// the process for two hundred quiet files costs a fifth of two hundred.
 		grid := busyPoll
-		if delay >= idlePoll {
+		switch {
+		case delay >= idlePoll:
 			grid = idlePoll
+		case delay >= steadyPoll:
+			grid = steadyPoll
 		}
 		now := time.Now()
 		next := now.Add(delay)

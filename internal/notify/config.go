@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/common/config"
@@ -64,8 +65,8 @@ type named struct {
 	to   receiver
 }
 
-func (c *Config) receivers(externalURL string, log *slog.Logger) ([]named, error) {
-	var out []named
+func (c *Config) receivers(externalURL string, log *slog.Logger) (receivers, error) {
+	var out receivers
 	if c.Log {
 		out = append(out, named{"log", &logReceiver{log: log}})
 	}
@@ -74,8 +75,12 @@ func (c *Config) receivers(externalURL string, log *slog.Logger) ([]named, error
 		if err != nil {
 			return nil, fmt.Errorf("alertmanagers[%d]: %w", i, err)
 		}
+		// Two behind one proxy are told apart by their prefix.
+		name := "alertmanager " + u.Host + strings.TrimRight(path.Join("/", u.Path), "/")
 		u.Path = path.Join("/", u.Path, "/api/v2/alerts")
-		out = append(out, named{"alertmanager " + u.Host, &alertmanager{url: u.String(), client: client, external: externalURL}})
+		if err := out.add(name, "", &alertmanager{url: u.String(), client: client, external: externalURL}); err != nil {
+			return nil, fmt.Errorf("alertmanagers[%d]: %w", i, err)
+		}
 	}
 	for i, w := range c.Webhooks {
 		u, client, err := dial(w.URL, w.HTTP)
@@ -86,16 +91,24 @@ func (c *Config) receivers(externalURL string, log *slog.Logger) ([]named, error
 		if name == "" {
 			name = u.Host
 		}
-		out = append(out, named{"webhook " + name, &webhook{name: name, url: u.String(), client: client, match: w.Match, external: externalURL}})
-	}
-	names := map[string]bool{}
-	for _, r := range out {
-		if names[r.name] {
-			return nil, fmt.Errorf("%s is there twice: give each a name", r.name)
+		to := &webhook{name: name, url: u.String(), client: client, match: w.Match, external: externalURL}
+		if err := out.add("webhook "+name, ": give each a name of its own", to); err != nil {
+			return nil, fmt.Errorf("webhooks[%d]: %w", i, err)
 		}
-		names[r.name] = true
 	}
 	return out, nil
+}
+
+type receivers []named
+
+// add refuses a second one of a name, by which its figures and what it was told
+// are kept.
+func (r *receivers) add(name, remedy string, to receiver) error {
+	if slices.ContainsFunc(*r, func(n named) bool { return n.name == name }) {
+		return fmt.Errorf("%s is there twice%s", name, remedy)
+	}
+	*r = append(*r, named{name, to})
+	return nil
 }
 
 func dial(address string, how config.HTTPClientConfig) (*url.URL, *http.Client, error) {

@@ -14,6 +14,7 @@ type modelFingerprint = model.Fingerprint
 type fake func() error
 
 func (fake) wants(*Alert) bool                      { return true }
+func (fake) lost(*Alert)                            {}
 func (fake) follow(receiver)                        {}
 func (f fake) send(context.Context, []*Alert) error { return f() }
 func contextWithTimeout(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {

@@ -62,7 +62,7 @@ const (
 var (
 	sent        = &metric.Family{Name: "notify_sent_total", Kind: metric.Counter, Labels: []string{"receiver"}, Help: "Alerts that a receiver has taken, repetitions included.", Source: "notify"}
 	failed      = &metric.Family{Name: "notify_failed_total", Kind: metric.Counter, Labels: []string{"receiver"}, Help: "Calls to a receiver that failed. They are tried again.", Source: "notify"}
-	dropped     = &metric.Family{Name: "notify_dropped_total", Kind: metric.Counter, Labels: []string{"receiver"}, Help: "Alerts that were never told to a receiver: its queue was full, or it refused them as wrong.", Source: "notify"}
+	dropped     = &metric.Family{Name: "notify_dropped_total", Kind: metric.Counter, Labels: []string{"receiver"}, Help: "Alerts that a receiver was not told: its queue was full (then they are tried again when they still fire a minute later), or it refused them as wrong.", Source: "notify"}
 	queueLength = &metric.Family{Name: "notify_queue_length", Kind: metric.Gauge, Labels: []string{"receiver"}, Help: "Alerts that wait to be told to a receiver.", Source: "notify"}
 	receiverUp  = &metric.Family{Name: "notify_receiver_up", Kind: metric.Gauge, Labels: []string{"receiver"}, Help: "1 when the last call to a receiver worked, 0 when it did not.", Source: "notify"}
 
@@ -76,6 +76,8 @@ type receiver interface {
 	// wants says whether an alert is to be told, given what it was told before.
 	wants(a *Alert) bool
 	send(ctx context.Context, alerts []*Alert) error
+	// lost says that an alert which it wanted will not reach it: it wants it again.
+	lost(a *Alert)
 	// follow takes over what another receiver of this name was told.
 	follow(other receiver)
 }
@@ -197,7 +199,8 @@ func (q *queue) add(alerts []Alert) {
 		f := a.Fingerprint()
 		if q.waiting[f] == nil {
 			if len(q.waiting) >= queueLimit {
-				// The oldest goes: it will be told again if it still fires.
+				// The oldest goes: the rules repeat each minute what still fires.
+				q.to.lost(q.waiting[q.order[0]])
 				delete(q.waiting, q.order[0])
 				q.order = q.order[1:]
 				full++

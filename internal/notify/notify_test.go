@@ -100,6 +100,40 @@ func TestAlertmanager(t *testing.T) {
 	}
 }
 
+// Two Alertmanagers behind one proxy, each with a prefix of its own.
+func TestAlertmanagersOfOneHost(t *testing.T) {
+	url, calls := stub(t)
+	n := start(t, Config{Alertmanagers: []Alertmanager{{URL: url + "/east/"}, {URL: url + "/west"}, {URL: url}}})
+	n.Send([]Alert{alert("A")})
+	got := map[string]bool{}
+	for range 3 {
+		got[(<-calls).path] = true
+	}
+	if len(got) != 3 || !got["/east/api/v2/alerts"] || !got["/west/api/v2/alerts"] || !got["/api/v2/alerts"] {
+		t.Errorf("called were %v", got)
+	}
+	host := strings.TrimPrefix(url, "http://")
+	for i, want := range []string{host + "/east", host + "/west", host} {
+		if got := n.queues[i].name; got != "alertmanager "+want {
+			t.Errorf("receiver %q, want %q", got, want)
+		}
+	}
+}
+
+// What a webhook's address says is in many a case all that its service asks for.
+func TestAddressStaysOutOfTheLog(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	receivers, err := (&Config{Webhooks: []Webhook{{URL: gone.URL + "/hooks/s3cret", HTTP: config.DefaultHTTPClientConfig}}}).receivers("", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := alert("A")
+	if err := receivers[0].to.send(t.Context(), []*Alert{&a}); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestWebhook(t *testing.T) {
 	url, calls := stub(t)
 	n := start(t, Config{Webhooks: []Webhook{{Name: "stop", URL: url + "/hook", Match: map[string]string{"severity": "critical"}}}})
@@ -183,6 +217,41 @@ func TestHanging(t *testing.T) {
 	n.cancel()
 }
 
+// What a full queue has lost is news again when the rules repeat it. It was noted
+// as told, and so a webhook never heard of an alert that went on firing.
+func TestLostIsToldAgain(t *testing.T) {
+	n := &Notifier{Set: metric.NewSet(), log: slog.New(slog.DiscardHandler)}
+	q := &queue{name: "x", notifier: n, wake: make(chan struct{}, 1), waiting: map[modelFingerprint]*Alert{}, to: &webhook{}}
+	first := alert("first")
+	q.add([]Alert{first})
+	for i := range queueLimit {
+		q.add([]Alert{alert(fmt.Sprint("A", i))})
+	}
+	waits := func(a Alert) bool {
+		w := q.waiting[a.Fingerprint()]
+		return w != nil && w.Firing() == a.Firing()
+	}
+	if waits(first) || n.figure(dropped) != 1 {
+		t.Fatalf("the first still waits, or none was counted: %v", n.figure(dropped))
+	}
+	q.take()
+	q.add([]Alert{first})
+	if !waits(first) {
+		t.Error("it fires, and is told no more")
+	}
+	// The same of an end.
+	for len(q.take()) > 0 {
+	}
+	q.add([]Alert{ended(first)})
+	for i := range queueLimit {
+		q.add([]Alert{alert(fmt.Sprint("B", i))})
+	}
+	q.take()
+	if q.add([]Alert{ended(first)}); !waits(ended(first)) {
+		t.Error("it has ended, and that is told no more")
+	}
+}
+
 // The pause doubles and ends at half a minute.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -240,7 +309,10 @@ webhooks:
 	}
 	for _, c := range []struct{ text, want string }{
 		{"webhooks: [{url: load}]", "webhooks[0]: url:"},
-		{"webhooks: [{url: 'http://a/'}, {url: 'http://a/b'}]", "twice"},
+		{"webhooks: [{url: 'http://a/'}, {url: 'http://a/b'}]", "webhooks[1]: webhook a is there twice: give each a name of its own"},
+		{"webhooks: [{url: 'http://a/', name: x}, {url: 'http://b/', name: x}]", "webhooks[1]: webhook x is there twice"},
+		{"alertmanagers: [{url: 'http://a:9093'}, {url: 'http://a:9093/'}]", "alertmanagers[1]: alertmanager a:9093 is there twice"},
+		{"alertmanagers: [{url: 'http://a/x'}, {url: 'http://a/x/'}]", "alertmanagers[1]: alertmanager a/x is there twice"},
 		{"alertmanagers: [{url: 'http://a/', bearer: x}]", "bearer"},
 	} {
 		cfg := DefaultConfig()

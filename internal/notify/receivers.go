@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"sort"
 	"sync"
@@ -25,6 +26,7 @@ type alertmanager struct {
 }
 
 func (*alertmanager) wants(*Alert) bool { return true }
+func (*alertmanager) lost(*Alert)       {}
 func (*alertmanager) follow(receiver)   {}
 
 // posted is an alert in Alertmanager's API v2.
@@ -49,17 +51,22 @@ func (m *alertmanager) send(ctx context.Context, alerts []*Alert) error {
 
 // post sends JSON. A status of 4xx is a refusal, but for the two that ask to
 // come again.
-func post(ctx context.Context, client *http.Client, url string, v any) error {
+func post(ctx context.Context, client *http.Client, address string, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return refusal{err}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return refusal{err}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	r, err := client.Do(req)
+	// The address of a webhook is often its password too: it stays out of the log,
+	// which names the receiver.
+	if with, ok := err.(*url.Error); ok {
+		return with.Err
+	}
 	if err != nil {
 		return err
 	}
@@ -107,6 +114,17 @@ func (c *changes) wants(a *Alert) bool {
 	}
 	delete(c.told, f)
 	return known || before
+}
+
+// lost takes back what wants has noted of an alert.
+func (c *changes) lost(a *Alert) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := a.Fingerprint(); a.Firing() {
+		delete(c.told, f)
+	} else {
+		c.told[f] = a.FiredAt
+	}
 }
 
 func (c *changes) known() *changes { return c }

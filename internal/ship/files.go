@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/jvm-sidecar/sidecar/internal/root"
 	promconfig "github.com/prometheus/common/config"
 )
 
@@ -48,15 +49,7 @@ func (c *Config) CheckFiles() error {
 }
 
 func readable(path string) error {
-	// A pipe is not opened: it would wait for somebody who writes.
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: no regular file", path)
-	}
-	f, err := os.Open(path)
+	f, err := root.OpenOurs(path)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (sp *spool) total() (n lot) {
 	return n
 }
 
-var segmentName = regexp.MustCompile(`^(\d{12})-(\d+)\.lines$`)
+var segmentName = regexp.MustCompile(`^(\d{12})-(\d+)\.lines(\.part)?$`)
 
 // spoolLine is a line on disk.
 type spoolLine struct {
@@ -66,6 +66,12 @@ func (s *Shipper) openSpool() {
 	for _, e := range entries { // by name, which is by number
 		m := segmentName.FindStringSubmatch(e.Name())
 		if m == nil || !e.Type().IsRegular() {
+			continue
+		}
+		if m[3] != "" {
+			// A kill came while it was written. It counts as memory, which is lost, and
+			// no bound would ever find it.
+			s.remove(filepath.Join(s.cfg.SpoolDir, e.Name()))
 			continue
 		}
 		number, _ := strconv.ParseUint(m[1], 10, 64)

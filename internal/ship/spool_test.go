@@ -1,6 +1,7 @@
 package ship
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -90,6 +91,28 @@ func TestKilled(t *testing.T) {
 		}
 		stop(s)
 	})
+}
+
+// TestKilledWhileSpooling: half a segment, left by a kill, is no segment and does
+// not stay; what is not the spool's does.
+func TestKilledWhileSpooling(t *testing.T) {
+	dir := t.TempDir()
+	half, theirs := filepath.Join(dir, "000000000007-3.lines.part"), filepath.Join(dir, "notes.part")
+	for _, path := range []string{half, theirs} {
+		if err := os.WriteFile(path, []byte(`{"s":"{a=\"b\"}","t":1,"l":"x","w":1}`+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newShipper(t, newLoki(), func(c *Config) { c.SpoolDir = dir })
+		if c := balanced(t, s); c.Selected != 0 {
+			t.Errorf("%+v", c)
+		}
+		stop(s)
+	})
+	if left, _ := filepath.Glob(dir + "/*"); len(left) != 1 || left[0] != theirs {
+		t.Errorf("the spool has %v", left)
+	}
 }
 
 // TestSpoolBounds: the disk is bounded as the memory is, and the oldest go.

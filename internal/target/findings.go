@@ -15,13 +15,10 @@ import (
 // the files.
 func (b *builder) findings() {
 	t := b.t
-	bounded := map[string]Executor{}
+	shared := map[string]Executor{}
 	for _, x := range t.Executors {
-		if x.MaxQueueSize < unbounded {
-			bounded[x.Name] = x
-			continue
-		}
-		if !x.Virtual {
+		shared[x.Name] = x
+		if x.MaxQueueSize >= unbounded && !x.Virtual {
 			b.find("queue_unbounded", "the queue of %s has no bound: under overload requests wait there without end, nothing is rejected and nothing is logged; set maxQueueSize", pool(x.Name))
 		}
 	}
@@ -29,8 +26,13 @@ func (b *builder) findings() {
 		if t.Kind == Tomcat && c.Executor == "" && c.MaxThreads > 0 && c.MaxQueueSize == 0 && !strings.HasSuffix(c.Protocol, "bio") {
 			b.find("queue_unbounded", "the connector on port %d has a pool of its own, whose queue has no bound: under overload up to maxConnections=%d requests wait there and nothing is logged", c.Port, c.MaxConnections)
 		}
-		if x, ok := bounded[c.Executor]; ok && strings.HasSuffix(c.Protocol, "nio2") {
-			b.find("nio2_bounded_executor", "the connector on port %d is NIO2 on the executor %q with maxQueueSize=%d: when that queue is full, NIO2 loses events, rejected clients hang and the connector may stop for good; use NIO, or an unbounded queue", c.Port, x.Name, x.MaxQueueSize)
+		if x, ok := shared[c.Executor]; ok && strings.HasSuffix(c.Protocol, "nio2") {
+			switch {
+			case !x.Virtual && !b.v.executorIsService():
+				b.find("nio2_without_executor", "the connector on port %d is NIO2 and can't run on the executor %q, which NIO2 takes from Tomcat 9.0.87 and 10.1.20 on only: it serves with threads without a bound, and maxThreads=%d and maxQueueSize do not hold; use NIO", c.Port, x.Name, x.MaxThreads)
+			case x.MaxQueueSize < unbounded:
+				b.find("nio2_bounded_executor", "the connector on port %d is NIO2 on the executor %q with maxQueueSize=%d: when that queue is full, NIO2 loses events, rejected clients hang and the connector may stop for good; use NIO, or an unbounded queue", c.Port, x.Name, x.MaxQueueSize)
+			}
 		}
 		if c.MaxConnections > 0 && b.maxFiles > 0 && c.MaxConnections > b.maxFiles {
 			b.find("max_connections_above_descriptors", "the connector on port %d allows %d connections, but the process has %d descriptors: accepting will fail with \"Too many open files\" before the limit is reached", c.Port, c.MaxConnections, b.maxFiles)

@@ -18,7 +18,8 @@ import (
 // A Scanner finds the JVMs of this machine. It is used by one goroutine.
 //
 // A look at a machine where nothing has changed costs one read of
-// /proc/PID/stat for each process, and one stat for each settings file that was
+// /proc/PID/stat for each process that is none of the kernel's own threads (a
+// large machine has a thousand of those), and one stat for each settings file that was
 // used: what a JVM is made of is read in full when it is new, when one of those
 // files changes, and every half minute (new log files, ports that opened).
 //
@@ -54,6 +55,7 @@ type process struct {
 	since   time.Time // when this process began to be what it is, as far as is known
 	looks   int       // how often it was found to be no JVM
 	next    time.Time // when to look again
+	kernel  bool      // a thread of the kernel's: next is when to make sure of it
 	pending chan visit
 	last    visit
 }
@@ -106,6 +108,8 @@ const (
 	maxEnviron = 2 << 20
 	// maxDescriptors bounds how many of a process' descriptors are looked at.
 	maxDescriptors = 100_000
+	// kthreadd is the parent of the kernel's own threads.
+	kthreadd = 2
 	// maxProcesses bounds how many processes are looked at.
 	maxProcesses = 200_000
 )
@@ -212,6 +216,9 @@ func (s *reader) file(pid int, name string) string {
 // look finds out what a pid is, from memory where nothing has changed. nil means
 // that the process is gone.
 func (s *Scanner) look(ctx context.Context, pid int, now time.Time) *process {
+	if p := s.procs[pid]; p != nil && p.kernel && now.Before(p.next) {
+		return p
+	}
 	st, ok := s.stat(pid)
 	if !ok || st.state == 'Z' || st.state == 'X' {
 		delete(s.procs, pid)
@@ -226,8 +233,11 @@ func (s *Scanner) look(ctx context.Context, pid int, now time.Time) *process {
 	}
 	p.ppid = st.ppid
 	due := !now.Before(p.next)
+	if p.kernel = st.vsize == 0 && st.ppid == kthreadd; p.kernel {
+		p.next = now.Add(refresh) // its number may be a server's by then
+	}
 	if st.vsize == 0 || p.last.target == nil && !due && p.pending == nil {
-		return p // a kernel thread, or surely no JVM
+		return p // it has no memory of its own (any more), or is surely no JVM
 	}
 	patience := s.patience
 	if p.pending != nil {
@@ -313,7 +323,6 @@ func (p *process) take(v visit, now time.Time) {
 	}
 }
 
-// visit reads one process in full.
 // keepSettings is for a server.xml that somebody is editing. Tomcat reads it at
 // its start only, so a running one goes on as it was, whatever the file has come
 // to: while it can't be read, what was read of it for this process stands, and
@@ -332,6 +341,7 @@ func keepSettings(old, now *Target) *Target {
 	return &kept
 }
 
+// visit reads one process in full.
 func (s *reader) visit(pid int, st statLine, last visit, since, now time.Time) visit {
 	v := visit{maps: last.maps, mapLines: last.mapLines, mapped: last.mapped}
 	if last.target == nil || last.mapped.Sub(since) < settled && now.Sub(since) >= settled {

@@ -325,6 +325,36 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// The kernel's own threads are not read at each look, and when one of their
+// numbers has become a server's, that is found within the half minute.
+func TestKernelThreads(t *testing.T) {
+	m := newMachine(t)
+	s := m.scanner()
+	scan := func(after time.Duration) int {
+		ts, err := s.Scan(context.Background(), noon.Add(after))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(ts)
+	}
+	put := func(pid, parent int) {
+		m.put(filepath.Join(m.proc, fmt.Sprint(pid)), "stat", fmt.Sprintf("%d (kworker/0:1) I %d 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 20 0 1 0 7 0 0 0\n", pid, parent))
+	}
+	put(10, kthreadd)
+	put(11, 1) // a process that ends has no memory either
+	if scan(0) != 0 {
+		t.Fatal("a kernel thread is taken for a server")
+	}
+	m.add(tomcat(10, 8, "/srv/a"))
+	m.add(tomcat(11, 8, "/srv/b"))
+	if n := scan(5 * time.Second); n != 1 {
+		t.Errorf("%d servers: the kernel's thread was read again, or the other was not", n)
+	}
+	if n := scan(refresh); n != 2 {
+		t.Errorf("%d servers after half a minute", n)
+	}
+}
+
 // What did not change is not read again, and what did is.
 func TestRereading(t *testing.T) {
 	m := newMachine(t)

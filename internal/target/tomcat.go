@@ -78,6 +78,16 @@ func (v tomcatVersion) atLeast(major, minor, patch int) bool {
 	return v.patch >= patch
 }
 
+// executorIsService says whether Tomcat's own shared Executor is an
+// ExecutorService, which is what NIO2 can run on. Seen in the class files: not in
+// 8.5.100, 9.0.86 and 10.1.19, in 9.0.87, 10.1.20 and 11.0.0-M18.
+func (v tomcatVersion) executorIsService() bool {
+	if v.major == 9 {
+		return v.atLeast(9, 0, 87)
+	}
+	return v.atLeast(10, 1, 20)
+}
+
 // readServerXML takes the connectors, executors and valves out of the tree.
 // value resolves ${…}.
 func readServerXML(root *element, v tomcatVersion, native bool, value func(string) string) serverXML {
