@@ -78,10 +78,10 @@ func (d *daemon) run(s streams) error {
 	if err != nil {
 		return err
 	}
-	rawLines, err := hasUsers(*d.web.WebConfigFile)
-	if err != nil {
+	if _, err := hasUsers(*d.web.WebConfigFile); err != nil {
 		return err
 	}
+	rawLines := usersOnly(*d.web.WebConfigFile)
 	// Whatever may be wrong with the way in is found before anything is started
 	// or written: a second sidecar, started by mistake, must not touch the state
 	// of the first.
@@ -207,6 +207,15 @@ func (d *daemon) reload(m *collectors.Monitor, alerts *alerting, log *slog.Logge
 	m.Reload(*cfg)
 	log.Info("settings reloaded", "file", d.configFile)
 	return nil
+}
+
+// usersOnly says at each call whether only users come through. The way in reads
+// the web config for each request: what it said at the start may be over.
+func usersOnly(webConfig string) func() bool {
+	return func() bool {
+		users, err := hasUsers(webConfig)
+		return err == nil && users
+	}
 }
 
 // hasUsers says whether the web config names users: then whoever comes through

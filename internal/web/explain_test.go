@@ -88,7 +88,7 @@ func TestExplainKeepsLinesFromOthers(t *testing.T) {
 		if path != "/" && !strings.Contains(got, `"read":9`) && !strings.Contains(got, `"read": 9`) {
 			t.Errorf("%s from away: no ledger: %s", path, got)
 		}
-		if got := body(t, get(t, explaining(), Options{RawLines: true}, path, away)); !strings.Contains(got, "onerror") {
+		if got := body(t, get(t, explaining(), Options{RawLines: yes}, path, away)); !strings.Contains(got, "onerror") {
 			t.Errorf("%s to a user: the refused line is not there", path)
 		}
 	}

@@ -28,6 +28,7 @@ type history struct {
 	alerts  []string    // that fire now, as JSON
 	behind  bool        // whether the access log is read late just now
 	wrong   atomic.Bool // answer nothing
+	hangs   atomic.Bool // take the question, and say nothing
 	mu      sync.Mutex
 	heights map[string]float64
 }
@@ -46,6 +47,10 @@ func (h *history) height(query string) float64 {
 }
 
 func (h *history) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.hangs.Load() {
+		<-r.Context().Done()
+		return
+	}
 	if h.wrong.Load() {
 		http.Error(w, "not now", http.StatusServiceUnavailable)
 		return

@@ -1,10 +1,15 @@
 package web
 
 import (
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jvm-sidecar/sidecar/internal/status"
 )
 
 // view is the time that a chart shows, from and to.
@@ -75,6 +80,32 @@ func TestLivePageZooms(t *testing.T) {
 	if !b.Until(2*time.Second, `["heap", "pool", "spread"].every((c) => document.getElementById("chart-" + c).chart.plot.cursor.idx === document.getElementById("chart-answers").chart.plot.cursor.idx)`) {
 		t.Error("the other charts' cursors stand elsewhere")
 	}
+	// Who does not see it hears it.
+	if told := b.Words(`document.getElementById("live-told").textContent`); !regexp.MustCompile(`^\d\d:\d\d:\d\d: 2xx [\d.]+ /s, turned away [\d.]+ /s$`).MatchString(told) {
+		t.Errorf("the second under the cursor is told as %q", told)
+	}
+	gone := `[...document.querySelectorAll(".chart")].every((e) => (e.chart.plot?.cursor.idx ?? null) === null)`
+	press("Escape")
+	if !b.Until(2*time.Second, gone) {
+		t.Error("Escape leaves the cursor where it is")
+	}
+	press("ArrowLeft")
+	if b.Until(0, gone) {
+		t.Error("there is no cursor, the next test shows nothing")
+	}
+	press("+")
+	if told := b.Words(`document.getElementById("live-told").textContent`); !regexp.MustCompile(`^[\d:]+ to [\d:]+$`).MatchString(told) {
+		t.Errorf("the time that is shown is told as %q", told)
+	}
+	if err := b.Eval(`document.getElementById("live-pause").focus(), true`, new(bool)); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Until(2*time.Second, gone) {
+		t.Error("the cursor stays when the focus goes")
+	}
+	if err := b.Eval(`document.getElementById("zoom-reset").click(), true`, new(bool)); err != nil {
+		t.Fatal(err)
+	}
 	if err := b.Eval(`document.getElementById("zoom-in").click(), true`, new(bool)); err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +165,13 @@ func TestLivePageComparesTwo(t *testing.T) {
 	if !b.Until(10*time.Second, `document.querySelectorAll(".chart").length === 9 && document.querySelectorAll(".head").length === 1`) {
 		t.Error("the second server's charts stay")
 	}
+	// An address that somebody else sent works in the page that is open, too.
+	if err := b.Eval(`(location.hash = "#target=tomcat-8081&with=tomcat-8080", true)`, new(bool)); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Until(10*time.Second, `[...document.querySelectorAll(".head h3")].map((h) => h.textContent).join() === "tomcat-8081,tomcat-8080"`) {
+		t.Error("another address shows no other servers")
+	}
 	if said, out := b.Console(), b.Outside(page); len(said)+len(out) > 0 {
 		t.Errorf("the console says %v; requests to elsewhere: %v", said, out)
 	}
@@ -178,5 +216,88 @@ func TestLivePageMarksWhatStandsStill(t *testing.T) {
 	var last *float64
 	if err := b.Eval(`document.getElementById("chart-heap").chart.grid.last("in use", 1)`, &last); err == nil && last != nil {
 		t.Errorf("a second without an answer has the value %v", *last)
+	}
+}
+
+// waking is a sidecar that reads the backlog of its start when the page is made.
+type waking struct {
+	fake
+	looks atomic.Int32
+}
+
+func (w *waking) Status() *status.Status {
+	st := *w.st
+	st.Ready = w.looks.Add(1) > 2
+	st.Started = time.Now().Add(-75 * time.Second)
+	if !st.Ready {
+		st.Problems = []string{"the disk is full"}
+		return &st
+	}
+	// The server has begun anew, as another process.
+	st.Targets = slices.Clone(st.Targets)
+	anew := *st.Targets[0].Target
+	anew.Process.PID += int(w.looks.Load() / 4)
+	st.Targets[0].Target = &anew
+	return &st
+}
+
+// TestLivePageTellsOfTheSidecar: what the page said of the sidecar when it was made
+// is not said for ever.
+func TestLivePageTellsOfTheSidecar(t *testing.T) {
+	b, _ := openLive(t, &waking{fake: closely(1)}, newHistory(), "")
+	if !b.Until(10*time.Second, `/up for 1 min [1-5]\d s\. The backlog of the start is read\./.test(document.querySelector("header").innerText)`) {
+		t.Errorf("the header says: %s", b.Words(`document.querySelector("header").innerText`))
+	}
+	if said := b.Words(`document.querySelector("header").innerText`); strings.Contains(said, "disk is full") || strings.Contains(said, "Reading") {
+		t.Errorf("what is over is still said: %s", said)
+	}
+	if !b.Until(15*time.Second, `!document.getElementById("live-changed").hidden && document.getElementById("live-changed").textContent.includes("began anew")`) {
+		t.Error("nothing tells that the server is another process")
+	}
+}
+
+// TestLivePageInSilence: a sidecar that hangs gives no error for a while. The last
+// figures are not left standing as if they were now's, and none becomes 0.
+func TestLivePageInSilence(t *testing.T) {
+	h := newHistory()
+	b, _ := openLive(t, closely(1), h, "")
+	headline := `document.querySelector(".headline").textContent`
+	if !b.Until(10*time.Second, headline+`.includes("turns requests away")`) {
+		t.Fatalf("the headline: %s", b.Words(headline))
+	}
+	h.hangs.Store(true)
+	if !b.Until(9*time.Second, `/has not answered for [4-9] s/.test(document.getElementById("live-state").textContent)`) {
+		t.Errorf("the page says: %s", b.Words(`document.getElementById("live-state").textContent`))
+	}
+	if !b.Until(15*time.Second, headline+`.startsWith("Nothing is known of tomcat-8080 since ")`) {
+		t.Errorf("the headline: %s", b.Words(headline))
+	}
+	if said := b.Words(`document.getElementById("live-said").textContent`); said != "Nothing is known of tomcat-8080." {
+		t.Errorf("read aloud: %s", said)
+	}
+	if !b.Until(2*time.Second, `[...document.querySelectorAll(".tiles dd")].every((e) => e.textContent === "–")`) {
+		t.Errorf("figures of nobody knows when: %s", b.Words(`document.querySelector(".tiles").innerText`))
+	}
+	if !b.Until(5*time.Second, `[...document.querySelectorAll(".chart")].every((e) => !e.chart.visible || e.querySelector(".stale").textContent.startsWith("Standing still"))`) {
+		t.Error("a chart is not marked")
+	}
+	h.hangs.Store(false)
+	if !b.Until(20*time.Second, headline+`.includes("turns requests away")`) {
+		t.Errorf("with the answers back the headline is: %s", b.Words(headline))
+	}
+	// The key figures are read off charts that a small screen does not show.
+	if err := b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	const out = `["pool", "cpu", "logs"].map((c) => document.getElementById("chart-" + c).chart)`
+	if !b.Until(5*time.Second, out+`.every((c) => !c.visible)`) {
+		t.Fatal("all charts are seen on a phone at once")
+	}
+	var before float64
+	if err := b.Eval(`Math.max(...`+out+`.map((c) => c.grid.seen))`, &before); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Until(10*time.Second, out+`.every((c) => !c.visible && c.grid.seen >= `+strconv.FormatFloat(before+3, 'f', 0, 64)+`)`) {
+		t.Error("the figures of charts that are out of sight stand still")
 	}
 }

@@ -115,6 +115,22 @@ func TestLivePageInABrowser(t *testing.T) {
 	if got, want := strings.Join(words, ", "), "100 %, 4.2 ms, 12 s, 0 s, 1.5 KiB, 2.5 MB/s, 0.25 /s, 998 /s, 10, –"; got != want {
 		t.Errorf("values in words: %s, want %s", got, want)
 	}
+	// An answer that failed and none at all stand in one chart.
+	var reds []string
+	if err := b.Eval(`import("/static/live/words.js").then((m) => ["5xx", "turned away"].map((n) => m.colour(n, 1)))`, &reds); err != nil || len(reds) != 2 || reds[0] == reds[1] {
+		t.Errorf("5xx and turned away have the colours %v: %v", reds, err)
+	}
+	// What is written into a folder is counted by the one above it, too.
+	var grow float64
+	if err := b.Eval(`Promise.all([import("/static/live/head.js"), import("/static/live/series.js")]).then(([head, series]) => {
+		const charts = ["answers", "latency", "pool", "cpu", "logs"].map((id) => ({ spec: { id }, grid: new series.Grid(60, 1000) }));
+		const logs = charts.at(-1).grid;
+		logs.set("/gone", 950, 500);
+		for (const [dir, v] of [["/opt/tomcat", 7], ["/opt/tomcat/logs", 5], ["/opt/tomcat2", 20], ["/gone/logs", 100]]) logs.set(dir, 1000, v);
+		return head.figuresOf(charts, null).logs;
+	})`, &grow); err != nil || grow != 127 {
+		t.Errorf("the logs grow by %v, want 127: %v", grow, err)
+	}
 	var alerts string
 	if err := b.Eval(`document.getElementById("live-alerts").textContent`, &alerts); err != nil || !strings.Contains(alerts, "ExecutorRejectionStorm") {
 		t.Errorf("alerts: %q, %v", alerts, err)
@@ -173,6 +189,19 @@ func TestLivePageInABrowser(t *testing.T) {
 	}
 	if !b.Until(5*time.Second, `document.documentElement.scrollWidth <= 360`) {
 		t.Error("on a phone the page is wider than the screen")
+	}
+	// Short words stay whole there, and a long name goes on behind its dots.
+	var torn []string
+	if err := b.Eval(`[...document.querySelectorAll("#live-alerts td:first-child, #live-alerts th, .scroll:not(.lines) th")].filter((e) => {
+		const r = document.createRange();
+		r.selectNodeContents(e);
+		return !e.textContent.trim().includes(" ") && r.getClientRects().length > 1;
+	}).map((e) => e.textContent)`, &torn); err != nil || len(torn) > 0 {
+		t.Errorf("words on two lines: %v, %v", torn, err)
+	}
+	var breaks int
+	if err := b.Eval(`document.querySelectorAll("#table-exceptions td wbr").length`, &breaks); err != nil || breaks != 2 {
+		t.Errorf("java.lang.Error may be broken in %d places, want 2: %v", breaks, err)
 	}
 	look("live-phone")
 	if said := b.Console(); len(said) > 0 {

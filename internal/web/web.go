@@ -34,9 +34,11 @@ type Options struct {
 	// Reload is called by POST /-/reload; nil where the life cycle is not
 	// enabled.
 	Reload func() error
-	// RawLines allows raw log lines to every visitor. Otherwise only visitors
-	// on loopback see them.
-	RawLines bool
+	// RawLines says whether every visitor is a user who has proved it, and may see
+	// raw log lines. Otherwise, and where it is nil, only visitors on loopback may.
+	// It is asked each time: the web config is read anew for each request, and
+	// its users may be gone since the start.
+	RawLines func() bool
 	// API serves Prometheus' query API below /api/v1; nil where there is no
 	// engine.
 	API http.Handler
@@ -177,7 +179,7 @@ func (s *site) reload(w http.ResponseWriter, r *http.Request) {
 // users are checked before a request comes here; where there are none, only
 // the machine itself may read what strangers wrote into its logs.
 func (s *site) isTrusted(r *http.Request) bool {
-	if s.options.RawLines {
+	if s.options.RawLines != nil && s.options.RawLines() {
 		return true
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)

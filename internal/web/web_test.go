@@ -104,6 +104,8 @@ func TestBeforeTheFirstTick(t *testing.T) {
 	}
 }
 
+func yes() bool { return true }
+
 // TestRawLinesStayOnLoopback: a log holds what strangers typed, passwords
 // included, so only the machine itself may read raw lines unasked.
 func TestRawLinesStayOnLoopback(t *testing.T) {
@@ -133,7 +135,7 @@ func TestRawLinesStayOnLoopback(t *testing.T) {
 		if got := body(t, get(t, running(), Options{}, path, link)); !strings.Contains(got, "alert(1)") {
 			t.Errorf("%s by a link that the user followed: no raw line", path)
 		}
-		if got := body(t, get(t, running(), Options{RawLines: true}, path, away)); !strings.Contains(got, "alert(1)") {
+		if got := body(t, get(t, running(), Options{RawLines: yes}, path, away)); !strings.Contains(got, "alert(1)") {
 			t.Errorf("%s to a configured user: no raw line", path)
 		}
 	}
@@ -183,12 +185,12 @@ func TestReload(t *testing.T) {
 		}
 	}
 	fromAfar := func(r *http.Request) { r.RemoteAddr = "192.0.2.7:5000" }
-	if r := get(t, running(), Options{Reload: reload, RawLines: true}, "/-/reload", post, fromAfar); r.StatusCode != 200 || calls != 2 {
+	if r := get(t, running(), Options{Reload: reload, RawLines: yes}, "/-/reload", post, fromAfar); r.StatusCode != 200 || calls != 2 {
 		t.Errorf("a user of the web config: status %d, %d calls", r.StatusCode, calls)
 	}
 	// A user's browser sends his password along for whichever page asks.
 	evil := func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }
-	if r := get(t, running(), Options{Reload: reload, RawLines: true}, "/-/reload", post, evil); r.StatusCode != 403 || calls != 2 {
+	if r := get(t, running(), Options{Reload: reload, RawLines: yes}, "/-/reload", post, evil); r.StatusCode != 403 || calls != 2 {
 		t.Errorf("another site's page with a user's password: status %d, %d calls", r.StatusCode, calls)
 	}
 	ours := func(r *http.Request) {

@@ -102,7 +102,7 @@ export class Chart {
     this.plot = new uPlot(
       {
         ...this.size(),
-        padding: [10, 18, 0, 0],
+        padding: [10, 28, 0, 0], // half of a time to the second is right of the last tick
         legend: { show: false },
         cursor: { sync: { key: "run", scales: ["x", null] }, drag: { x: true, y: false, setScale: false }, points: { show: this.dots } },
         scales: { x: { time: true }, y: this.scaleY() },
@@ -133,6 +133,17 @@ export class Chart {
     const at = u.cursor.idx ?? u.valToIdx(u.scales.x.max);
     const next = Math.min(Math.max(at + by, u.valToIdx(u.scales.x.min)), u.valToIdx(u.scales.x.max));
     u.setCursor({ left: u.valToPos(u.data[0][next], "x"), top: u.over.clientHeight / 2 }, true, true);
+  }
+
+  // leave takes the cursor off all charts: the legends tell the newest values again.
+  leave() {
+    this.plot?.setCursor({ left: -10, top: -10 }, true, true);
+  }
+
+  // tell is what stands below the cursor, to be read aloud.
+  tell() {
+    const i = this.plot?.cursor.idx ?? null;
+    return i === null ? "" : `${clock(this.plot.data[0][i])}: ${this.told(i)}`;
   }
 
   // bare says why a pool's limit stands there without its threads: a line alone
@@ -220,6 +231,10 @@ export class LineChart extends Chart {
     if (this.plot.cursor.idx === null || this.plot.cursor.idx === undefined) values.forEach((v, i) => put(this.figures[i], v));
     else this.under(this.plot.cursor.idx);
     return names.map((n, i) => `${n} ${values[i]}`).join(", ");
+  }
+
+  told(i) {
+    return this.namesNow().map((n, k) => `${n} ${format(this.plot.data[k + 1]?.[i], this.spec.unit)}`).join(", ");
   }
 
   // under shows the values below the cursor instead of the newest.

@@ -24,7 +24,7 @@ export class Head {
 
   // say writes the headline: the gravest alert in its own words, or what the
   // figures themselves say where no rules are evaluated.
-  say({ up, alerts, figures, asked }) {
+  say({ up, alerts, figures, asked, since }) {
     let level = "good";
     let text = `${this.target} works: no alert fires.`;
     let next = "";
@@ -33,7 +33,11 @@ export class Head {
     // for a while, and says nothing any more.
     const gone = up === false && firing.findIndex((a) => a.labels.alertname === "TargetDown");
     if (gone > 0) firing.unshift(...firing.splice(gone, 1));
-    if (!asked) [level, text] = ["idle", `Asking what ${this.target} does …`];
+    // What fired before nobody looked any more may be over, or worse.
+    if (since) {
+      [level, text] = ["warn", `Nothing is known of ${this.target} since ${clock(since)}.`];
+      firing.length = 0;
+    } else if (!asked) [level, text] = ["idle", `Asking what ${this.target} does …`];
     else if (up === false && firing[0]?.labels.alertname !== "TargetDown") [level, text] = ["bad", `${this.target} is down.`];
     else if (firing.length > 0) {
       const worst = firing[0];
@@ -72,12 +76,13 @@ export class Head {
     this.tile("Fullest pool", f.pool === null ? "–" : format(f.pool, "percentunit"), f.pool >= 1);
     this.tile("CPU of the JVM", format(f.cpu, "percentunit"), f.cpu >= 0.95);
     this.tile("Logs grow", format(f.logs, "Bps"), f.logs >= 2e7);
-    this.tile("Disk full", f.full === null ? "not in sight" : `in ${lasting(f.full)}`, f.full !== null && f.full < 900);
+    this.tile("Disk full", f.full === undefined ? "–" : f.full === null ? "not in sight" : `in ${lasting(f.full)}`, f.full !== null && f.full < 900);
   }
 }
 
-// figuresOf reads the key figures off the charts, so that they cost no query.
-export function figuresOf(charts, full) {
+// figuresOf reads the key figures off the charts, so that they cost no query. blind
+// says of a source that it can't be seen just now: then there is no figure, and no 0.
+export function figuresOf(charts, full, blind = () => false) {
   const grid = (id) => charts.find((c) => c.spec.id === id).grid;
   const sum = (g, names) => {
     const all = names.map((n) => g.last(n)).filter((v) => v !== null);
@@ -98,15 +103,19 @@ export function figuresOf(charts, full) {
     if (limit > 0 && n !== null) pool = Math.max(pool ?? 0, n / limit);
   }
   const logs = grid("logs");
+  // What is written into a folder is written into the one above it, too.
+  const within = (above) => (dir) => dir !== above && dir.startsWith(above.replace(/\/?$/, "/"));
+  const folders = [...logs.rows.keys()].filter((dir) => logs.last(dir) !== null).filter((dir, _, all) => !all.some((above) => within(above)(dir)));
+  const seen = (source, value) => (blind(source) ? null : value);
   return {
-    answered,
-    turned,
-    failing: answered > 0 ? failed / answered : null,
-    p99: grid("latency").last("p99"),
-    pool,
-    cpu: grid("cpu").last("JVM"),
-    logs: sum(logs, [...logs.rows.keys()]),
-    full,
+    answered: seen("accesslog", answered),
+    turned: seen("applog", turned),
+    failing: seen("accesslog", answered > 0 ? failed / answered : null),
+    p99: seen("accesslog", grid("latency").last("p99")),
+    pool: seen("process", pool),
+    cpu: seen("process", grid("cpu").last("JVM")),
+    logs: seen("logdir", sum(logs, folders)),
+    full: blind("logdir") ? undefined : full, // null is "not in sight"
   };
 }
 

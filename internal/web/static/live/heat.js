@@ -165,8 +165,12 @@ export class HeatChart extends Chart {
     return said;
   }
 
+  told(i) {
+    return this.fullest(i) || "no answers";
+  }
+
   under(i) {
     if (i === null || i === undefined || !this.figure) return;
-    put(this.figure, `${clock(this.plot.data[0][i])}: ${this.fullest(i) || "no answers"}`);
+    put(this.figure, `${clock(this.plot.data[0][i])}: ${this.told(i)}`);
   }
 }

@@ -9,11 +9,17 @@ import { Tables } from "./tables.js";
 
 export const SPAN = 15 * 60; // seconds that are kept
 
+// READ are the charts that the key figures are read off: those are asked for out of
+// sight, too, or the figures above would stand still on every small screen.
+const READ = new Set(["answers", "latency", "pool", "cpu", "logs"]);
+
+// OLD is how many seconds without a word of the server make the last one old.
+const OLD = 8;
+
 export class Lane {
   // places are where the parts go; page has the view that all charts share.
   constructor(places, page, target, number, several) {
     Object.assign(this, { page, target, api: page.api, firing: [], nameless: [] });
-    this.since = now();
     const grid = () => new Grid(SPAN, now());
     this.poller = new Poller();
     this.alerts = grid();
@@ -41,7 +47,8 @@ export class Lane {
   }
 
   // ask fills the grids by the query API: all of the span at first, then what is
-  // new. Charts that are out of sight wait until they are looked at.
+  // new. Charts that are out of sight wait until they are looked at, but for those
+  // that the figures are read off.
   async ask() {
     const t = Math.floor(now());
     const due = new Map(); // start -> what to ask from there
@@ -59,7 +66,7 @@ export class Lane {
     update(this.behind, [{ expr: marks.behind, legend: "{{file}}" }]);
     update(this.full, [{ expr: full, legend: "full" }]);
     for (const c of this.charts) {
-      if (c.fresh || c.visible) update(c.grid, c.spec.series);
+      if (c.fresh || c.visible || READ.has(c.spec.id)) update(c.grid, c.spec.series);
     }
     const work = [...due].map(async ([from, asked]) => {
       const results = await this.api.range(asked.map((q) => fill(q.expr, this.target)), from, t);
@@ -123,17 +130,26 @@ export class Lane {
     this.nameless = (server?.sources ?? []).flatMap((s) => s.blind ?? []).filter((b) => reasons.includes(b.reason)).map((b) => b.detail);
   }
 
+  // advance lets the time go on while no answer comes, so that what was last seen is
+  // not taken for now's.
+  advance() {
+    for (const g of [this.alerts, this.up, this.failed, this.behind, this.full, ...this.charts.map((c) => c.grid)]) g.advance(now());
+  }
+
   begun() {
     return Math.min(...this.charts.map((c) => c.grid.first()));
   }
 
   draw(from, to) {
     for (const c of this.charts) if (c.visible) c.draw(from, to);
-    const figures = figuresOf(this.charts, this.full.last("full"));
+    const blind = (source) => this.marks.of(new Set([source]), this.up.end).some((m) => m.now);
+    const figures = figuresOf(this.charts, this.full.last("full"), blind);
     const up = this.up.last("up");
-    const firing = this.head.say({ up: up === null ? null : up === 1, alerts: this.firing, figures, asked: this.asked });
+    const since = this.up.seen && this.up.end - this.up.seen > OLD ? this.up.seen : null;
+    const firing = this.head.say({ up: up === null ? null : up === 1, alerts: this.firing, figures, asked: this.asked, since });
     this.head.figures(figures);
     if (this.api) this.list.show(this.alerts, firing, Math.max(this.begun(), this.alerts.end - SPAN));
+    this.since = since;
     this.alarm = firing.map((a) => a.labels.alertname).sort().join(", ");
   }
 }

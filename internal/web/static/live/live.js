@@ -3,7 +3,7 @@
 import { API, askJSON, now } from "./series.js";
 import { Lane, SPAN } from "./lane.js";
 import { Explain } from "./explain.js";
-import { clock, isDark, make, onTheme, put, zone } from "./words.js";
+import { clock, isDark, lasting, make, onTheme, put, zone } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const live = at("live");
@@ -37,8 +37,13 @@ class Page {
   }
 
   async tick() {
-    if (this.busy || this.paused || document.hidden) return;
+    if (this.paused || document.hidden) return;
+    if (this.busy) {
+      this.late();
+      return;
+    }
     this.busy = true;
+    this.askedAt = Date.now();
     const lanes = this.lanes;
     try {
       const failed = (await Promise.allSettled(lanes.map((l) => l.tick()))).find((r) => r.status === "rejected");
@@ -51,6 +56,16 @@ class Page {
     }
     if (lanes === this.lanes) this.draw();
     else this.tick(); // another choice was made meanwhile
+  }
+
+  // late says that an answer is long in coming: one that hangs gives no error for a
+  // while, and the last figures would stand there as if they were now's.
+  late() {
+    const waited = Math.round((Date.now() - this.askedAt) / 1000);
+    if (waited < 4) return;
+    this.trouble = `The sidecar has not answered for ${waited} s. The charts stand still.`;
+    for (const l of this.lanes) l.advance();
+    this.draw();
   }
 
   // view is what all charts show: what was zoomed to, or the last minutes, of
@@ -79,7 +94,8 @@ class Page {
     at("zoom-reset").disabled = !this.zoomed;
     // Read aloud only when another alert fires, not with each new figure.
     const alarms = this.lanes.map((l) => l.alarm && `${l.target}: ${l.alarm}`).filter(Boolean).join("; ");
-    put(at("live-said"), alarms ? `Alerts firing. ${alarms}` : this.api ? "No alert fires." : "");
+    const silent = this.lanes.filter((l) => l.since).map((l) => l.target).join(", ");
+    put(at("live-said"), alarms ? `Alerts firing. ${alarms}` : silent ? `Nothing is known of ${silent}.` : this.api ? "No alert fires." : "");
   }
 
   // soon draws once, however many ask for it.
@@ -134,8 +150,10 @@ const explains = new Map();
 
 async function status(page) {
   try {
-    const targets = (await askJSON("/status.json?lines=0")).targets ?? [];
+    const said = await askJSON("/status.json?lines=0");
+    const targets = said.targets ?? [];
     page?.tell(targets);
+    own(said);
     for (const t of targets) {
       const section = at(t.target.name);
       const mark = section?.querySelector("h2 span");
@@ -153,10 +171,25 @@ async function status(page) {
     }
     const names = targets.map((t) => t.target.name).sort().join();
     const shown = [...choose.options].map((o) => o.value).sort().join();
-    at("live-changed").hidden = names === shown;
+    // Another process may have other ports, pools and logs.
+    const anew = targets.some((t) => t.up && at(t.target.name)?.dataset.pid !== String(t.target.process.pid));
+    at("live-changed").hidden = names === shown && !anew;
   } catch {
     // tick says that the sidecar does not answer.
   }
+}
+
+// own is what the sidecar says of itself. The page was made at some moment of its
+// start, and what it said then is not so for ever.
+function own(said) {
+  put(at("up-for"), lasting(Math.max(0, now() - Date.parse(said.started) / 1000)));
+  at("is-ready").hidden = !said.ready;
+  at("not-ready").hidden = said.ready;
+  const problems = said.problems ?? [];
+  const key = JSON.stringify(problems);
+  if (own.key === key) return;
+  own.key = key;
+  at("problems").replaceChildren(...problems.map((p) => make("p", "error", p)));
 }
 
 // findings are the settings that will hurt, as last judged.
@@ -183,11 +216,16 @@ function keys(page, e) {
     ArrowRight: () => (e.shiftKey ? page.by(1, 0.25) : chart.step(1)),
     "+": () => page.by(0.5, 0),
     "-": () => page.by(2, 0),
-    Escape: () => page.reset(),
+    Escape: () => (chart.leave(), page.reset()),
   }[e.key];
   if (!do_) return;
   e.preventDefault();
   do_();
+  // Whoever does not see the chart hears where the key has led. The label has the
+  // newest values only, and changes each second: that is not read aloud.
+  const [from, to] = page.view();
+  const moved = e.key.startsWith("Arrow") && !e.shiftKey;
+  put(at("live-told"), moved ? chart.tell() : `${clock(from)} to ${clock(to)}`);
 }
 
 async function start() {
@@ -197,15 +235,18 @@ async function start() {
   const spec = await askJSON("/static/live/charts.json");
   const page = new Page(spec, "engine" in live.dataset ? new API() : null);
 
-  const asked = new URLSearchParams(location.hash.slice(1));
   const known = (name) => [...choose.options].some((o) => o.value === name);
-  if (known(asked.get("target"))) choose.value = asked.get("target");
   const others = (chosen) => {
     other.replaceChildren(new Option("nothing", ""), ...[...choose.options].filter((o) => o.value !== choose.value).map((o) => new Option(o.value)));
     other.value = [...other.options].some((o) => o.value === chosen) ? chosen : "";
     other.parentElement.hidden = choose.options.length < 2;
   };
-  others(asked.get("with"));
+  const address = () => {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    if (known(asked.get("target"))) choose.value = asked.get("target");
+    others(asked.get("with"));
+  };
+  address();
   const show = () => {
     const of = new URLSearchParams({ target: choose.value, ...(other.value && { with: other.value }) });
     history.replaceState(null, "", "#" + of);
@@ -213,6 +254,7 @@ async function start() {
   };
   choose.addEventListener("change", () => (others(other.value), show()));
   other.addEventListener("change", show);
+  addEventListener("hashchange", () => (address(), show()));
   span.addEventListener("change", () => page.reset());
   pause.addEventListener("click", () => {
     page.paused = !page.paused;
@@ -226,6 +268,11 @@ async function start() {
   at("zoom-later").addEventListener("click", () => page.by(1, 0.5));
   at("zoom-reset").addEventListener("click", () => page.reset());
   places.charts.addEventListener("keydown", (e) => keys(page, e));
+  // The cursor that the keys have left goes with the focus, or the legends would
+  // tell of that second for ever.
+  places.charts.addEventListener("focusout", (e) => {
+    if (!e.relatedTarget?.closest?.(".plot")) for (const c of page.lanes.flatMap((l) => l.charts)) if (c.plotAt === e.target) c.leave();
+  });
   places.charts.addEventListener("dblclick", () => page.reset());
   document.addEventListener("visibilitychange", () => page.tick());
   onTheme(() => page.draw());

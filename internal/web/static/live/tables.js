@@ -2,6 +2,14 @@
 import { askJSON, fill } from "./series.js";
 import { format, make, put } from "./words.js";
 
+// dotted is a cell whose name may go on in the next line behind a dot: the name of a
+// class is read by its parts.
+function dotted(name) {
+  const td = make("td");
+  name.split(/(?<=[.])(?=\w)/).forEach((part, i) => td.append(...(i ? [make("wbr")] : []), part));
+  return td;
+}
+
 // Tables are those of one server. Where there is no engine only the patterns are
 // there, which the sidecar counts by itself.
 export class Tables {
@@ -57,7 +65,7 @@ export class Tables {
     t.body.replaceChildren(
       ...rows.map(([name, value]) => {
         const tr = make("tr");
-        tr.append(make("td", "", name), make("td", "num", value)); // text, whatever a log made of it
+        tr.append(dotted(name), make("td", "num", value)); // text, whatever a log made of it
         return tr;
       }),
     );

@@ -58,21 +58,22 @@ export const isDark = () => dark.matches;
 export const onTheme = (f) => dark.addEventListener("change", f);
 
 // Two sets of shades, each told apart on its ground, also by most who see few
-// colours. What is bad is red and nothing else is.
+// colours. What is bad is red and nothing else is: two reds, one dark and one
+// light, since an answer that failed and no answer at all stand in one chart.
 const SHADES = {
-  light: { lines: ["#2563c9", "#b45309", "#7c4dc4", "#0f7a5a", "#a8326e", "#5f6b00", "#0e7490"], bad: "#c8102e", warn: "#b45309", limit: "#57606a", low: [222, 235, 250], high: [8, 48, 120] },
-  dark: { lines: ["#6aa8ff", "#f0a35e", "#b79bff", "#4ecba0", "#f08bbd", "#c3cf4a", "#5ccfe6"], bad: "#ff6b6b", warn: "#f0a35e", limit: "#9aa4af", low: [24, 44, 74], high: [190, 222, 255] },
+  light: { lines: ["#2563c9", "#b45309", "#7c4dc4", "#0f7a5a", "#a8326e", "#5f6b00", "#0e7490"], bad: "#c8102e", failed: "#6b0f1a", warn: "#b45309", limit: "#57606a", low: [222, 235, 250], high: [8, 48, 120] },
+  dark: { lines: ["#6aa8ff", "#f0a35e", "#b79bff", "#4ecba0", "#f08bbd", "#c3cf4a", "#5ccfe6"], bad: "#ff6b6b", failed: "#ffcdc7", warn: "#f0a35e", limit: "#9aa4af", low: [24, 44, 74], high: [190, 222, 255] },
 };
 export const shades = () => (dark.matches ? SHADES.dark : SHADES.light);
 
 // FIXED are the names that have the same colour on each page.
 const FIXED = { "1xx": 6, "2xx": 0, "3xx": 2, "4xx": 1, p50: 3, p90: 0, p99: 2, "in use": 0, "after collection": 3, JVM: 0, machine: 1, stolen: 4 };
-const BAD = new Set(["5xx", "turned away"]);
+const BAD = { "5xx": "failed", "turned away": "bad" };
 
 export function colour(name, i, dashed) {
   const s = shades();
   if (dashed) return s.limit;
-  if (BAD.has(name)) return s.bad;
+  if (BAD[name]) return s[BAD[name]];
   return s.lines[(FIXED[name] ?? i) % s.lines.length];
 }
 
