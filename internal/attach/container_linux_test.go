@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func TestContainer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(child.Kill) // unshare itself takes no TERM while it waits; its child dies with it
+			t.Cleanup(child.Kill) // unshare itself takes no TERM while it waits
 			p := &jvm{child, output}
 			if !lab.Until(time.Minute, func() bool { return p.gone() || strings.HasSuffix(p.said(), "READY\n") }) || p.gone() {
 				t.Skipf("no namespaces here: %s", p.said())
@@ -60,6 +61,9 @@ func TestContainer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// It would outlive unshare: who changes his user is no longer bound to his
+			// parent's end.
+			t.Cleanup(func() { syscall.Kill(pid, syscall.SIGKILL) })
 			root := fmt.Sprintf("/proc/%d/root", pid)
 			x := Target{PID: pid, StartTicks: startTicks(t, pid), NSPID: 1, Root: root}
 			client := quick()
