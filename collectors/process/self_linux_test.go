@@ -61,15 +61,21 @@ func want(t *testing.T, have map[string]float64, name string, low, high float64)
 	}
 }
 
-// Connections that the test makes to itself, with a listener that accepts none
-// of them at first.
-func TestOwnSockets(t *testing.T) {
+// listen opens a port of the test's own.
+func listen(t *testing.T) (net.Listener, int) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	port := l.Addr().(*net.TCPAddr).Port
+	t.Cleanup(func() { l.Close() })
+	return l, l.Addr().(*net.TCPAddr).Port
+}
+
+// Connections that the test makes to itself, with a listener that accepts none
+// of them at first.
+func TestOwnSockets(t *testing.T) {
+	l, port := listen(t)
 	cfg := selfConfig(t)
 	cfg.Connectors = []Connector{{Port: port, Protocol: "nio", AcceptCount: 100, MaxConnections: 10000}}
 	set := metric.ForTarget("self")
@@ -147,12 +153,7 @@ func TestOwnSockets(t *testing.T) {
 // A port without connections is not looked for in the table of all sockets, and
 // the first connection is seen in the sample after it came.
 func TestUnusedPort(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	port := l.Addr().(*net.TCPAddr).Port
+	l, port := listen(t)
 	cfg := selfConfig(t)
 	cfg.Connectors = []Connector{{Port: port, Protocol: "nio", AcceptCount: 100}}
 	set := metric.ForTarget("self")

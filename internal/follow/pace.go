@@ -102,9 +102,9 @@ const (
 )
 
 // Run looks until ctx ends, four times a second while the log grows, ten times
-// while it storms, and less often when it does not grow, down to once a second. report takes each new error of Look,
-// and nil when it works again; the follower goes on in any case. Run does not
-// close the follower.
+// while it storms, and less often when it does not grow, down to once a second.
+// report takes each new error of Look, and nil when it works again; the follower
+// goes on in any case. Run does not close the follower.
 func (f *Follower) Run(ctx context.Context, p *Pacer, report func(error)) {
 	failing := false
 	delay := steadyPoll

@@ -19,9 +19,9 @@ import (
 //
 // A look at a machine where nothing has changed costs one read of
 // /proc/PID/stat for each process that is none of the kernel's own threads (a
-// large machine has a thousand of those), and one stat for each settings file that was
-// used: what a JVM is made of is read in full when it is new, when one of those
-// files changes, and every half minute (new log files, ports that opened).
+// large machine has a thousand of those), and one stat for each settings file
+// that was used: what a JVM is made of is read in full when it is new, when one of
+// those files changes, and every half minute (new log files, ports that opened).
 //
 // All that can block (a file on a dead mount, /proc of a stuck process) is done
 // in a goroutine of its own, of which there is at most one for each process, and
