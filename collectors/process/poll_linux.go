@@ -27,7 +27,7 @@ type world struct {
 	open    bool // task.dir is open
 	threads threadTable
 	diag    sockDiag
-	unused  unused
+	asked   remembered // connections of the serving ports
 	cgroup  cgroup
 	buf     []byte
 	started float64 // Unix time, worked out once

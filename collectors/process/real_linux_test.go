@@ -331,7 +331,10 @@ func BenchmarkConnections(b *testing.B) {
 		defer cpuOf(b)()
 		for b.Loop() {
 			*figures = portFigures{}
-			if err := d.dump(list, ports, true); err != nil {
+			if err := d.listening(list, ports); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := d.walk(list, ports, rememberMost); err != nil {
 				b.Fatal(err)
 			}
 		}

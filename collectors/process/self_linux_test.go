@@ -150,54 +150,195 @@ func TestOwnSockets(t *testing.T) {
 	}
 }
 
-// A port without connections is not looked for in the table of all sockets, and
-// the first connection is seen in the sample after it came.
-func TestUnusedPort(t *testing.T) {
+// What is known of a port, none or some connections, is not looked for in the
+// table of all sockets, and what changes is seen in the next sample all the same.
+func TestConnectionsAreAskedForAgain(t *testing.T) {
 	l, port := listen(t)
 	cfg := selfConfig(t)
 	cfg.Connectors = []Connector{{Port: port, Protocol: "nio", AcceptCount: 100}}
 	set := metric.ForTarget("self")
 	p := New(set, cfg)
 	defer p.Close()
-	established := func() float64 {
+	poll := func(what string, waiting, established, closing float64) {
 		t.Helper()
 		if err := p.Poll(context.Background(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		v, ok := values(set)["connector_connections port="+strconv.Itoa(port)+" state=established"]
-		if !ok {
-			t.Fatal("no figure")
+		have := values(set)
+		label := " port=" + strconv.Itoa(port)
+		for name, n := range map[string]float64{"connector_requests_waiting" + label: waiting,
+			"connector_connections" + label + " state=established": established, "connector_connections" + label + " state=close_wait": closing} {
+			if v, ok := have[name]; !ok || v != n {
+				t.Errorf("%s: %s is %v, want %v", what, name, v, n)
+			}
 		}
-		return v
-	}
-	if established() != 0 || p.world.diag.walks != 1 {
-		t.Fatalf("%d walks at first", p.world.diag.walks)
 	}
 	// Other tests of this process may accept connections meanwhile, and each is a
 	// reason to walk; but not for ever.
-	for i := 0; ; i++ {
-		before := p.world.diag.walks
-		if established(); p.world.diag.walks == before {
-			break
+	asked := func(what string, waiting, established, closing float64) {
+		t.Helper()
+		for range 100 {
+			before := p.world.diag.walks
+			if poll(what, waiting, established, closing); p.world.diag.walks == before || t.Failed() {
+				return
+			}
 		}
-		if i == 100 {
-			t.Fatal("it is walked each time")
+		t.Errorf("%s: it is walked each time", what)
+	}
+	poll("at first", 0, 0, 0)
+	if p.world.diag.walks != 1 {
+		t.Fatalf("%d walks at first", p.world.diag.walks)
+	}
+	asked("unused", 0, 0, 0)
+	var clients, served []net.Conn
+	for range 3 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		s, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		clients, served = append(clients, c), append(served, s)
+	}
+	poll("three came", 0, 3, 0)
+	asked("three idle", 0, 3, 0)
+	for _, c := range clients[:2] {
+		if _, err := c.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+			t.Fatal(err)
 		}
 	}
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
+	asked("two ask", 2, 3, 0)
+	if _, err := served[0].Read(make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	for range 3 { // while there is one, each sample looks
-		if n := established(); n != 1 {
-			t.Errorf("%v established, want 1", n)
+	asked("one is read", 1, 3, 0)
+	clients[0].Close()
+	asked("one has hung up", 1, 2, 1)
+	if err := served[2].(*net.TCPConn).SetLinger(0); err != nil {
+		t.Fatal(err)
+	}
+	served[2].Close() // reset: it is gone at once
+	asked("one was reset", 1, 1, 1)
+
+	for _, c := range []struct {
+		what string
+		net  netFigures
+		at   portFigures
+		want bool
+	}{
+		{"nothing new", netFigures{opens: 7, hasOpens: true}, portFigures{limited: true, queue: 1, limit: 2}, true},
+		{"one more", netFigures{opens: 8, hasOpens: true}, portFigures{}, false},
+		{"no counter", netFigures{opens: 7}, portFigures{}, false},
+		{"a full accept queue", netFigures{opens: 7, hasOpens: true}, portFigures{limited: true, queue: 2, limit: 2}, false},
+	} {
+		r := remembered{known: true, opens: 7}
+		if still := r.still(&c.net, map[uint16]*portFigures{80: &c.at}); still != c.want {
+			t.Errorf("%s: %v", c.what, still)
 		}
 	}
-	u := unused{known: true, opens: 7}
+	r := remembered{known: true, opens: 7}
 	for i := range 2 * walkEvery {
-		if still := u.still(&netFigures{opens: 7, hasOpens: true}); still != (i < walkEvery-1) {
+		if still := r.still(&netFigures{opens: 7, hasOpens: true}, nil); still != (i < walkEvery-1) {
 			t.Errorf("sample %d: %v", i, still)
+		}
+	}
+	for what, f := range map[string]*portFigures{"one half open": {states: [13]int{tcpSynRecv: 1}}, "another": {states: [13]int{tcpNewSynRecv: 1}}} {
+		if r.saw(&netFigures{opens: 7, hasOpens: true}, map[uint16]*portFigures{80: f}, nil); r.known {
+			t.Errorf("%s is taken for known", what)
+		}
+	}
+	if r.saw(&netFigures{opens: 7, hasOpens: true}, nil, make([]socket, rememberMost+1)); r.known {
+		t.Error("more than are remembered are taken for known")
+	}
+}
+
+// Sockets asked for by name are what a walk finds, in each state, over IPv4, IPv6
+// and IPv4 to a listener of IPv6.
+func TestAskedForIsWhatAWalkFinds(t *testing.T) {
+	for _, c := range []struct{ listen, dial string }{{"127.0.0.1:0", "127.0.0.1"}, {"[::1]:0", "::1"}, {"[::]:0", "127.0.0.1"}} {
+		l, err := net.Listen("tcp", c.listen)
+		if err != nil {
+			t.Logf("left out: %v", err)
+			continue
+		}
+		defer l.Close()
+		port := l.Addr().(*net.TCPAddr).Port
+		dial := func() (client, server *net.TCPConn) {
+			t.Helper()
+			a, err := net.Dial("tcp", net.JoinHostPort(c.dial, strconv.Itoa(port)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { a.Close(); b.Close() })
+			return a.(*net.TCPConn), b.(*net.TCPConn)
+		}
+		list := []uint16{uint16(port)}
+		d := sockDiag{fd: -1}
+		defer d.close()
+		var was []socket
+		figures := func(again bool) (f portFigures) {
+			t.Helper()
+			err := d.listening(list, map[uint16]*portFigures{list[0]: {}})
+			ports := map[uint16]*portFigures{list[0]: &f}
+			if again {
+				was, err = d.again(was, ports)
+			} else if err == nil {
+				var found []socket
+				found, err = d.walk(list, ports, rememberMost)
+				was = append([]socket(nil), found...)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		const each = 30 // more than one message holds, with four kinds
+		kinds := [4][]*net.TCPConn{}
+		for range each {
+			for kind := range kinds {
+				a, b := dial()
+				kinds[kind] = append(kinds[kind], a, b)
+			}
+		}
+		if f := figures(false); f.states[tcpEstablished] != 4*each || len(was) != 4*each {
+			t.Fatalf("%s: %d established, %d remembered", c.listen, f.states[tcpEstablished], len(was))
+		}
+		for i := range each {
+			if _, err := kinds[0][2*i].Write([]byte("x")); err != nil { // unread
+				t.Fatal(err)
+			}
+			kinds[1][2*i].Close()   // close_wait
+			kinds[2][2*i+1].Close() // fin_wait2
+			kinds[3][2*i+1].Close() // time_wait
+			kinds[3][2*i].Close()
+		}
+		time.Sleep(100 * time.Millisecond) // the last segments
+		again := figures(true)
+		if walked := figures(false); again != walked {
+			t.Errorf("%s: asked for %+v, walked %+v", c.listen, again, walked)
+		}
+		for state, n := range map[int]int{tcpEstablished: each, tcpCloseWait: each, tcpFinWait2: each, tcpTimeWait: each} {
+			if again.states[state] != n {
+				t.Errorf("%s: %d in state %s, want %d", c.listen, again.states[state], connStates[state], n)
+			}
+		}
+		if again.waiting != each || len(was) != 4*each {
+			t.Errorf("%s: %d wait, %d known", c.listen, again.waiting, len(was))
+		}
+		for i := range 2 * each {
+			kinds[0][i].SetLinger(0)
+			kinds[0][i].Close()
+		}
+		if f := figures(true); f.states[tcpEstablished] != 0 || len(was) != 3*each {
+			t.Errorf("%s: after a reset %d established, %d known", c.listen, f.states[tcpEstablished], len(was))
 		}
 	}
 }

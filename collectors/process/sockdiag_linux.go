@@ -3,6 +3,7 @@ package process
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -24,7 +25,16 @@ type sockDiag struct {
 
 	walks     int     // of the machine's table so far
 	listeners int     // of the family asked for last
-	families  []uint8 // in which the last dump found something listening, or both
+	families  []uint8 // in which something listened when asked last, or both
+	found     []socket
+	mayFind   int // as many sockets are found anew, and counted in any case
+}
+
+// socket is what the kernel finds one socket by: its family, and an inet_diag_sockid
+// as the kernel wrote it. The cookie in it is never given to another socket.
+type socket struct {
+	family uint8
+	id     [48]byte
 }
 
 const (
@@ -67,7 +77,7 @@ func (d *sockDiag) close() {
 
 // untouched counts the established connections of a port of which the server
 // never read a byte: as many are unread as ever came. It asks for more about
-// each socket than dump, after which it comes, and is used only while a connector
+// each socket than walk, comes after listening, and is used only while a connector
 // is suspected.
 func (d *sockDiag) untouched(port uint16) (int, error) {
 	if err := d.open(); err != nil {
@@ -106,19 +116,9 @@ func (d *sockDiag) takeInfo(body []byte) {
 	}
 }
 
-// dump adds the sockets of the given ports, IPv4 and IPv6. It asks for the
-// listening ones first, which are few and have a table of their own. All others
-// are in a table of the whole machine's that the kernel walks from end to end, so
-// that a quiet server's largest cost is that walk: it is made only for the families
-// in which something listens. (A connection over IPv4 to a listener of IPv6 is
-// one of IPv6.) Where nothing listens, both are walked: what is left of a server
-// that has closed its ports.
-//
-// Without walk it asks for the listening ones alone.
-func (d *sockDiag) dump(list []uint16, ports map[uint16]*portFigures, walk bool) error {
-	if len(list) == 0 {
-		return nil
-	}
+// listening adds the listening sockets of the given ports, IPv4 and IPv6, which
+// are few and have a table of their own.
+func (d *sockDiag) listening(list []uint16, ports map[uint16]*portFigures) error {
 	if err := d.open(); err != nil {
 		return err
 	}
@@ -132,15 +132,65 @@ func (d *sockDiag) dump(list []uint16, ports map[uint16]*portFigures, walk bool)
 			d.families = append(d.families, family)
 		}
 	}
-	if !walk {
-		return nil
-	}
-	d.walks++
 	if len(d.families) == 0 {
 		d.families = append(d.families, bothFamilies...)
 	}
+	return nil
+}
+
+// walk adds all other sockets of the given ports, after listening. They are in a
+// table of the whole machine's that the kernel walks from end to end (of 262,144
+// places in 16 GB of memory, however few are taken: some 4 ms), and only for the
+// families in which something listens. (A connection over IPv4 to a listener of
+// IPv6 is one of IPv6.) Where nothing listens, both are walked: what is left of a
+// server that has closed its ports.
+//
+// It returns the sockets that it found, or one more than most of them.
+func (d *sockDiag) walk(list []uint16, ports map[uint16]*portFigures, most int) ([]socket, error) {
+	d.walks++
+	d.found, d.mayFind = d.found[:0], most+1
 	for _, family := range d.families {
 		if err := d.dumpFamily(family, allStates&^(1<<tcpListen), list, ports); err != nil {
+			return nil, err
+		}
+	}
+	return d.found, nil
+}
+
+// again adds these sockets as they are now, each asked for by name: about a
+// microsecond each. It takes out those that are gone, and returns the rest.
+func (d *sockDiag) again(sockets []socket, ports map[uint16]*portFigures) ([]socket, error) {
+	// As many answers as surely fit into what the kernel keeps for a reader.
+	const atOnce = 64
+	d.found, d.mayFind = d.found[:0], len(sockets)
+	for part := range slices.Chunk(sockets, atOnce) {
+		if err := d.askFor(part, ports); err != nil {
+			d.close()
+			return nil, fmt.Errorf("sock_diag: %w", err)
+		}
+	}
+	return append(sockets[:0], d.found...), nil
+}
+
+func (d *sockDiag) askFor(sockets []socket, ports map[uint16]*portFigures) error {
+	d.seq++
+	d.req = d.req[:0]
+	for i := range sockets {
+		const length = unix.NLMSG_HDRLEN + 8 + len(sockets[i].id)
+		d.header(length, unix.NLM_F_REQUEST)
+		d.req = append(d.req, sockets[i].family, unix.IPPROTO_TCP, 0, 0)
+		d.req = binary.NativeEndian.AppendUint32(d.req, allStates)
+		d.req = append(d.req, sockets[i].id[:]...)
+	}
+	if err := d.send(); err != nil {
+		return err
+	}
+	for range sockets { // each is answered by itself
+		b, err := d.read()
+		if err != nil {
+			return err
+		}
+		if _, err := d.take(b, ports); err != nil && err != unix.ENOENT && err != unix.ESTALE { // it is gone
 			return err
 		}
 	}
@@ -164,23 +214,35 @@ func (d *sockDiag) dumpFamily(family uint8, states uint32, list []uint16, ports 
 func (d *sockDiag) exchange(family uint8, states uint32, list []uint16, ports map[uint16]*portFigures) error {
 	d.seq++
 	d.request(family, states, list)
-	var to unix.SockaddrNetlink
-	to.Family = unix.AF_NETLINK
-	if err := unix.Sendto(d.fd, d.req, 0, &to); err != nil {
+	if err := d.send(); err != nil {
 		return err
 	}
+	for {
+		b, err := d.read()
+		if err != nil {
+			return err
+		}
+		done, err := d.take(b, ports)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+func (d *sockDiag) send() error {
+	var to unix.SockaddrNetlink
+	to.Family = unix.AF_NETLINK
+	return unix.Sendto(d.fd, d.req, 0, &to)
+}
+
+// read returns the next datagram, until the next read.
+func (d *sockDiag) read() ([]byte, error) {
 	for {
 		n, err := unix.Read(d.fd, d.buf)
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		done, err := d.take(d.buf[:n], ports)
-		if done || err != nil {
-			return err
-		}
+		return d.buf[:max(n, 0)], err
 	}
 }
 
@@ -226,30 +288,37 @@ func (d *sockDiag) row(body []byte, ports map[uint16]*portFigures) {
 		d.listeners++
 	}
 	if p := ports[binary.BigEndian.Uint16(body[4:])]; p != nil {
+		if state != tcpListen && len(d.found) < d.mayFind {
+			d.found = append(d.found, socket{family: body[0], id: [48]byte(body[4:52])})
+		}
 		p.add(state, binary.NativeEndian.Uint32(body[56:]), binary.NativeEndian.Uint32(body[60:]), true)
 	}
 }
 
 // request builds the dump request with the filter in it.
 func (d *sockDiag) request(family uint8, states uint32, list []uint16) {
-	b := d.req[:0]
-	b = append(b, make([]byte, unix.NLMSG_HDRLEN)...)
+	code := portFilter(list)
+	d.req = d.req[:0]
+	d.header(unix.NLMSG_HDRLEN+8+48+4+len(code), unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
 	var extensions uint8
 	if d.info {
 		extensions = 1 << (inetDiagInfo - 1)
 	}
-	b = append(b, family, unix.IPPROTO_TCP, extensions, 0)
-	b = binary.NativeEndian.AppendUint32(b, states)
-	b = append(b, make([]byte, 48)...) // no particular socket
-	code := portFilter(list)
-	b = binary.NativeEndian.AppendUint16(b, uint16(4+len(code)))
-	b = binary.NativeEndian.AppendUint16(b, inetDiagBytecode)
-	b = append(b, code...)
-	binary.NativeEndian.PutUint32(b, uint32(len(b)))
-	binary.NativeEndian.PutUint16(b[4:], sockDiagByFamily)
-	binary.NativeEndian.PutUint16(b[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	binary.NativeEndian.PutUint32(b[8:], d.seq)
-	d.req = b
+	d.req = append(d.req, family, unix.IPPROTO_TCP, extensions, 0)
+	d.req = binary.NativeEndian.AppendUint32(d.req, states)
+	d.req = append(d.req, make([]byte, 48)...) // no particular socket
+	d.req = binary.NativeEndian.AppendUint16(d.req, uint16(4+len(code)))
+	d.req = binary.NativeEndian.AppendUint16(d.req, inetDiagBytecode)
+	d.req = append(d.req, code...)
+}
+
+// header begins a message of so many bytes.
+func (d *sockDiag) header(length int, flags uint16) {
+	b := binary.NativeEndian.AppendUint32(d.req, uint32(length))
+	b = binary.NativeEndian.AppendUint16(b, sockDiagByFamily)
+	b = binary.NativeEndian.AppendUint16(b, flags)
+	b = binary.NativeEndian.AppendUint32(b, d.seq)
+	d.req = binary.NativeEndian.AppendUint32(b, 0)
 }
 
 // portFilter is the kernel's program that accepts sockets with one of these

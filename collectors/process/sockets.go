@@ -6,6 +6,7 @@ import "bytes"
 const (
 	tcpEstablished = 1
 	tcpSynRecv     = 3
+	tcpFinWait2    = 5
 	tcpTimeWait    = 6
 	tcpCloseWait   = 8
 	tcpListen      = 10

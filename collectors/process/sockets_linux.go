@@ -22,12 +22,8 @@ func (p *Poller) readSockets(s *sample) error {
 	}
 	ours, known := w.sameNetwork(p.cfg.Root)
 	if ours {
-		walk := !w.unused.still(&s.net)
-		err := w.diag.dump(w.ports, ports, walk)
+		err := w.askKernel(&s.net, ports)
 		if err == nil {
-			if walk {
-				w.unused.saw(&s.net, ports)
-			}
 			s.ports = ports
 			return nil
 		}
@@ -64,36 +60,68 @@ func (p *Poller) readSockets(s *sample) error {
 	return errors.Join(errs...)
 }
 
-// unused remembers that the serving ports had no connection, in any state. As
-// long as the namespace has accepted none since (PassiveOpens of its counters), they
-// still have none, and the kernel need not be asked to walk its table of all
-// sockets, which is the largest part of what a server at rest costs. A connection
-// that is half open is in that table and in no counter: so it is walked every ten
-// samples all the same.
-type unused struct {
-	known   bool
-	opens   uint64
-	skipped int
+// askKernel reads the sockets by sock_diag.
+func (w *world) askKernel(n *netFigures, ports map[uint16]*portFigures) (err error) {
+	k := &w.asked
+	if err := w.diag.listening(w.ports, ports); err != nil {
+		return err
+	}
+	if k.still(n, ports) {
+		if k.sockets, err = w.diag.again(k.sockets, ports); err != nil {
+			*k = remembered{never: true}
+		}
+		return err
+	}
+	found, err := w.diag.walk(w.ports, ports, rememberMost)
+	if err == nil {
+		k.saw(n, ports, found)
+	}
+	return err
 }
 
-const walkEvery = 10
+// remembered are the connections of the serving ports, in any state. As long as
+// the namespace has accepted none since (PassiveOpens of its counters), there are no
+// others, and the kernel is asked for these alone instead of walking its table of
+// all sockets, which would be the largest part of what a server at rest costs, and
+// a fifth of what one under load does. A connection that is half open is in that
+// table and in no counter: so it is walked as long as there is one, when an accept
+// queue is full, and every ten samples in any case.
+type remembered struct {
+	known   bool
+	never   bool // a kernel that does not answer this walks
+	opens   uint64
+	skipped int
+	sockets []socket
+}
 
-func (u *unused) still(n *netFigures) bool {
-	if u.skipped++; !u.known || !n.hasOpens || n.opens != u.opens || u.skipped >= walkEvery {
-		u.known = false
+const (
+	walkEvery = 10
+	// rememberMost is how many connections are asked for one by one: as many cost about
+	// a tenth of a walk.
+	rememberMost = 400
+)
+
+func (k *remembered) still(n *netFigures, ports map[uint16]*portFigures) bool {
+	if k.skipped++; !n.hasOpens || n.opens != k.opens || k.skipped >= walkEvery {
+		k.known = false
 	}
-	return u.known
+	for _, f := range ports {
+		if f.limited && f.queue >= f.limit {
+			k.known = false
+		}
+	}
+	return k.known
 }
 
 // saw takes what a walk has found. n was read before it, so that what came in
 // between is not taken for known.
-func (u *unused) saw(n *netFigures, ports map[uint16]*portFigures) {
-	*u = unused{known: n.hasOpens, opens: n.opens}
+func (k *remembered) saw(n *netFigures, ports map[uint16]*portFigures, found []socket) {
+	k.known = n.hasOpens && !k.never && len(found) <= rememberMost
+	k.opens, k.skipped = n.opens, 0
+	k.sockets = append(k.sockets[:0], found...)
 	for _, f := range ports {
-		for state, count := range f.states {
-			if state != tcpListen && count > 0 {
-				u.known = false
-			}
+		if f.states[tcpSynRecv]+f.states[tcpNewSynRecv] > 0 {
+			k.known = false
 		}
 	}
 }
