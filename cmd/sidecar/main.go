@@ -11,7 +11,14 @@ import (
 	"github.com/prometheus/common/version"
 )
 
-func main() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	ours = true
+	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// ours says that the process is the program's own, to be started again if need
+// be; a test's is not.
+var ours bool
 
 // streams are where a subcommand reads and writes.
 type streams struct {

@@ -74,6 +74,9 @@ func homelessStorage() string {
 func (d *daemon) run(s streams) error {
 	d.logging.Writer = s.err
 	log := promslog.New(d.logging)
+	if ours {
+		relaxTimers(log)
+	}
 	cfg, err := settingsInForce(d.configFile)
 	if err != nil {
 		return err
