@@ -334,7 +334,7 @@ func BenchmarkConnections(b *testing.B) {
 			if err := d.listening(list, ports); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := d.walk(list, ports, rememberMost); err != nil {
+			if _, err := d.walk(list, otherStates, ports, rememberMost); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -256,6 +256,67 @@ func TestConnectionsAreAskedForAgain(t *testing.T) {
 	}
 }
 
+// Many connections in time_wait are counted now and then, and told meanwhile.
+func TestManyInTimeWait(t *testing.T) {
+	l, port := listen(t)
+	cfg := selfConfig(t)
+	cfg.Connectors = []Connector{{Port: port, Protocol: "nio", AcceptCount: 100}}
+	set := metric.ForTarget("self")
+	p := New(set, cfg)
+	defer p.Close()
+	hangUp := func(n int) {
+		t.Helper()
+		for range n {
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Close() // first, so that the waiting is the server's
+			c.Close()
+		}
+	}
+	poll := func() (waits, established float64) {
+		t.Helper()
+		if err := p.Poll(context.Background(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		have := values(set)
+		label := "connector_connections port=" + strconv.Itoa(port) + " state="
+		return have[label+"time_wait"], have[label+"established"]
+	}
+	last := float64(manyWaits / 2)
+	hangUp(manyWaits / 2)
+	if n, _ := poll(); n != last {
+		t.Fatalf("%v in time_wait, want %v", n, last)
+	}
+	hangUp(manyWaits)
+	last += manyWaits
+	if n, _ := poll(); n != last {
+		t.Fatalf("%v in time_wait, want %v", n, last)
+	}
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * waitsEvery {
+		hangUp(10)
+		if i%waitsEvery == waitsEvery-1 {
+			last += 10 * waitsEvery
+		}
+		if n, now := poll(); n != last || now != 1 {
+			t.Fatalf("walk %d: %v in time_wait and %v established, want %v and 1", i, n, now, last)
+		}
+	}
+}
+
 // Sockets asked for by name are what a walk finds, in each state, over IPv4, IPv6
 // and IPv4 to a listener of IPv6.
 func TestAskedForIsWhatAWalkFinds(t *testing.T) {
@@ -292,7 +353,7 @@ func TestAskedForIsWhatAWalkFinds(t *testing.T) {
 				was, err = d.again(was, ports)
 			} else if err == nil {
 				var found []socket
-				found, err = d.walk(list, ports, rememberMost)
+				found, err = d.walk(list, otherStates, ports, rememberMost)
 				was = append([]socket(nil), found...)
 			}
 			if err != nil {

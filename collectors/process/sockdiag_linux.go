@@ -138,7 +138,8 @@ func (d *sockDiag) listening(list []uint16, ports map[uint16]*portFigures) error
 	return nil
 }
 
-// walk adds all other sockets of the given ports, after listening. They are in a
+// walk adds the other sockets of the given ports that are in one of the states
+// (a mask of the kernel's), after listening. They are in a
 // table of the whole machine's that the kernel walks from end to end (of 262,144
 // places in 16 GB of memory, however few are taken: some 4 ms), and only for the
 // families in which something listens. (A connection over IPv4 to a listener of
@@ -146,11 +147,11 @@ func (d *sockDiag) listening(list []uint16, ports map[uint16]*portFigures) error
 // server that has closed its ports.
 //
 // It returns the sockets that it found, or one more than most of them.
-func (d *sockDiag) walk(list []uint16, ports map[uint16]*portFigures, most int) ([]socket, error) {
+func (d *sockDiag) walk(list []uint16, states uint32, ports map[uint16]*portFigures, most int) ([]socket, error) {
 	d.walks++
 	d.found, d.mayFind = d.found[:0], most+1
 	for _, family := range d.families {
-		if err := d.dumpFamily(family, allStates&^(1<<tcpListen), list, ports); err != nil {
+		if err := d.dumpFamily(family, states, list, ports); err != nil {
 			return nil, err
 		}
 	}
@@ -201,6 +202,9 @@ var bothFamilies = []uint8{unix.AF_INET, unix.AF_INET6}
 
 // allStates are the states of a TCP socket, as a mask of the kernel's.
 const allStates = 1<<13 - 1
+
+// otherStates are those of connections.
+const otherStates = uint32(allStates &^ (1 << tcpListen))
 
 func (d *sockDiag) dumpFamily(family uint8, states uint32, list []uint16, ports map[uint16]*portFigures) error {
 	if err := d.exchange(family, states, list, ports); err != nil {

@@ -72,11 +72,20 @@ func (w *world) askKernel(n *netFigures, ports map[uint16]*portFigures) (err err
 		}
 		return err
 	}
-	found, err := w.diag.walk(w.ports, ports, rememberMost)
-	if err == nil {
-		k.saw(n, ports, found)
+	states := otherStates
+	withWaits := k.waitsDue()
+	if !withWaits {
+		states &^= 1 << tcpTimeWait
 	}
-	return err
+	found, err := w.diag.walk(w.ports, states, ports, rememberMost)
+	if err != nil {
+		return err
+	}
+	if k.saw(n, ports, found); !withWaits {
+		k.known = false
+	}
+	k.keepWaits(ports, withWaits)
+	return nil
 }
 
 // remembered are the connections of the serving ports, in any state. As long as
@@ -92,6 +101,9 @@ type remembered struct {
 	opens   uint64
 	skipped int
 	sockets []socket
+
+	waits    map[uint16]int // connections in time_wait, by port
+	waitsAge int            // walks since they were counted
 }
 
 const (
@@ -99,7 +111,37 @@ const (
 	// rememberMost is how many connections are asked for one by one: as many cost about
 	// a tenth of a walk.
 	rememberMost = 400
+	// Connections in time_wait are there for a minute, and nobody serves them. More
+	// than manyWaits of them are counted in every waitsEvery'th walk: a server that ends
+	// connections (Tomcat does after 100 requests each) has ten thousand under load,
+	// and then more than a third of a walk is for them.
+	manyWaits  = 1000
+	waitsEvery = 5
 )
+
+// waitsDue says whether the next walk counts connections in time_wait.
+func (k *remembered) waitsDue() bool {
+	sum := 0
+	for _, n := range k.waits {
+		sum += n
+	}
+	k.waitsAge++
+	return sum <= manyWaits || k.waitsAge >= waitsEvery
+}
+
+// keepWaits takes what a walk has counted, or else what one before it has.
+func (k *remembered) keepWaits(ports map[uint16]*portFigures, counted bool) {
+	if counted {
+		k.waits, k.waitsAge = map[uint16]int{}, 0
+	}
+	for port, f := range ports {
+		if counted {
+			k.waits[port] = f.states[tcpTimeWait]
+		} else {
+			f.states[tcpTimeWait] = k.waits[port]
+		}
+	}
+}
 
 func (k *remembered) still(n *netFigures, ports map[uint16]*portFigures) bool {
 	if k.skipped++; !n.hasOpens || n.opens != k.opens || k.skipped >= walkEvery {
