@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,8 +37,12 @@ func TestAParserThatFailsIsSurvived(t *testing.T) {
 	var said bytes.Buffer
 	h := guarded(st, slog.New(slog.NewTextHandler(&said, nil)))
 	text := "good\npoison\ngood\npoison\ngood\n"
-	if _, err := follow.Lines(strings.NewReader(text), h, follow.Spec{Lock: st.set}); err != nil {
+	ledger, err := follow.Lines(strings.NewReader(text), h, follow.Spec{Lock: st.set})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if ledger.Lines != 5 || ledger.Read != int64(len(text)) || ledger.Skipped != 0 {
+		t.Errorf("the account is %+v", ledger)
 	}
 	if f.lines != 3 || f.gaps != 2 || st.bugs.Load() != 2 {
 		t.Errorf("%d lines, %d gaps, %d bugs; want 3, 2, 2", f.lines, f.gaps, st.bugs.Load())
@@ -52,6 +57,37 @@ func TestAParserThatFailsIsSurvived(t *testing.T) {
 		t.Errorf("the source is not shown as failed: %v", fail)
 	}
 }
+
+// TestGuardedLines: a guard that takes blocks hands over what one that takes
+// lines did.
+func TestGuardedLines(t *testing.T) {
+	text := "one\r\n\ntwo\n\x00\x00three\n" + strings.Repeat("x", 100) + "\nfour\r\nfive"
+	var want, got recorded
+	plain, err := follow.Lines(strings.NewReader(text), &want, follow.Spec{MaxLine: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &stream{observer: &got, set: metric.ForTarget("t")}
+	guarded, err := follow.Lines(strings.NewReader(text), guarded(st, slog.New(slog.DiscardHandler)), follow.Spec{MaxLine: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(want.said, got.said) || plain != guarded {
+		t.Errorf("with a guard %q and %+v, without %q and %+v", got.said, guarded, want.said, plain)
+	}
+	if len(want.said) != 9 { // seven lines and two gaps
+		t.Errorf("%q", want.said)
+	}
+}
+
+// recorded writes down what it is told.
+type recorded struct {
+	fragile
+	said []string
+}
+
+func (r *recorded) Observe(line []byte) bool { r.said = append(r.said, string(line)); return false }
+func (r *recorded) Gap()                     { r.said = append(r.said, "<gap>") }
 
 // broken is a poller that fails while it holds its Set's lock.
 type brokenPoller struct{ set *metric.Set }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"compress/gzip"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -89,6 +90,32 @@ func TestOpenMetricsSaysTheUnit(t *testing.T) {
 	for _, want := range []string{"# UNIT test_busy_seconds seconds\n", `test_busy_seconds_total{target="tomcat-8080"} 1.5`, "# EOF\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// A scrape is packed for whoever is far, and not for a neighbour on this machine.
+func TestPackedForTheFar(t *testing.T) {
+	for from, want := range map[string]string{"192.0.2.7:5000": "gzip", "[2001:db8::1]:5000": "gzip", "pipe": "gzip",
+		"127.0.0.1:5000": "", "127.9.9.9:5000": "", "[::1]:5000": "", "[::ffff:127.0.0.1]:5000": ""} {
+		r := get(t, running(), Options{}, "/metrics", func(r *http.Request) {
+			r.RemoteAddr = from
+			r.Header.Set("Accept-Encoding", "gzip")
+		})
+		if got := r.Header.Get("Content-Encoding"); got != want {
+			t.Errorf("from %s: %q, want %q", from, got, want)
+		}
+		text := io.Reader(r.Body)
+		if want != "" {
+			z, err := gzip.NewReader(r.Body)
+			if err != nil {
+				t.Errorf("from %s: %v", from, err)
+				continue
+			}
+			text = z
+		}
+		if b, err := io.ReadAll(text); err != nil || !strings.Contains(string(b), "test_busy_seconds_total") {
+			t.Errorf("from %s: %q, %v", from, b, err)
 		}
 	}
 }
