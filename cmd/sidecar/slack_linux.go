@@ -10,8 +10,9 @@ import (
 )
 
 // timerSlack is how late the kernel may end a sleep of ours, so that it can be
-// together with another. What we wait for is a quarter of a second away.
-const timerSlack = time.Millisecond
+// together with another. What we wait for is a quarter of a second away. With 1 ms
+// a loaded second cost a tenth more.
+const timerSlack = 4 * time.Millisecond
 
 // relaxed tells the program that it was started again. It is told so that a
 // kernel which forgets the slack can't make it start for ever.
@@ -19,7 +20,7 @@ const relaxed = "SIDECAR_TIMERS_RELAXED"
 
 // relaxTimers gives all threads of the process their timerSlack. While anything
 // runs, the Go runtime's monitor thread sleeps for 20 µs at a time, and its wakings
-// were a tenth of what the sidecar costs beside a loaded server. A thread has its
+// were a sixth of what the sidecar costs beside a loaded server. A thread has its
 // slack from the one that started it, and that one runs before any code of ours. So
 // the program is started once more, as the same process (execve keeps the slack);
 // systemd's TimerSlackNSec makes that needless. Where it can't be, all goes on as
