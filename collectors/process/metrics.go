@@ -86,7 +86,7 @@ var (
 	requestsWaiting = &metric.Family{Name: "connector_requests_waiting", Kind: metric.Gauge, Labels: []string{"port"}, Source: "sock_diag, /proc/PID/net/tcp",
 		Help: "Established connections with bytes that the server has not read: on NIO, APR, BIO and Jetty, requests that wait for a thread, and uploads not read yet; NIO2 hides those on kept connections. See docs/sockets.md."}
 	connections = &metric.Family{Name: "connector_connections", Kind: metric.Gauge, Labels: []string{"port", "state"}, Source: "sock_diag, /proc/PID/net/tcp",
-		Help: "Connections of a serving port by TCP state."}
+		Help: "Connections of a serving port by TCP state. More than 1,000 in time_wait are counted every fifth second."}
 	stalled = &metric.Family{Name: "connector_stalled", Kind: metric.Gauge, Labels: []string{"port", "reason"}, Source: "sockets, threads, access log",
 		Help: "1 when the connector no longer serves though the process lives: accept_queue (full, with idle threads), poller or acceptor (its thread is gone), thread (one of the two, which have one name after the kernel's cut), unread (requests that nobody reads, with idle threads)."}
 	retransmits = &metric.Family{Name: "tcp_retransmitted_segments_total", Kind: metric.Counter, Source: "/proc/PID/net/snmp",

@@ -73,6 +73,7 @@ func (w *world) close() error {
 		syscall.Close(w.task.dir)
 		w.open = false
 	}
+	w.threads.letGo()
 	w.diag.close()
 	return nil
 }

@@ -35,6 +35,8 @@ type thread struct {
 	// quiet says that it has not run for some samples: then a look at its
 	// schedstat, which costs half of a stat, tells that nothing has changed.
 	quiet bool
+	// kept is the descriptor of its schedstat and one, or 0: see keepMost.
+	kept int32
 	// From schedstat, as last read: time on a core and waiting for one in
 	// nanoseconds, and turns on a core.
 	run, delay, slices uint64

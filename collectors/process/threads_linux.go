@@ -3,6 +3,8 @@ package process
 import (
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
@@ -107,11 +109,13 @@ func (t *threadTable) sample(r *taskReader, max int) error {
 	var st stat
 	for i, tid := range t.tids {
 		for len(old) > 0 && old[0].tid < tid {
+			old[0].letGo()
 			old = old[1:] // gone
 		}
 		th, fresh := thread{tid: tid}, true
 		if len(old) > 0 && old[0].tid == tid {
 			th, fresh = old[0], false
+			old = old[1:]
 		}
 		if inTurn := (i-first+n)%n < budget; !inTurn && !fresh {
 			next = append(next, th)
@@ -124,7 +128,11 @@ func (t *threadTable) sample(r *taskReader, max int) error {
 		}
 		b, errno := r.read(tid, "stat")
 		if errno != 0 || !st.parse(b) {
+			th.letGo()
 			continue // gone meanwhile
+		}
+		if th.start != st.start {
+			th.letGo() // the tid was used again
 		}
 		read++
 		t.seen(&th, &st, fresh)
@@ -135,6 +143,9 @@ func (t *threadTable) sample(r *taskReader, max int) error {
 			th.quiet = !t.moved(&th, r) && th.state != stateRunning
 		}
 		next = append(next, th)
+	}
+	for i := range old {
+		old[i].letGo()
 	}
 	t.spare, t.list = t.list, next
 	t.sampled = 1
@@ -151,10 +162,13 @@ const quietAfter = 8
 // moved reads a thread's schedstat and says whether it has run since the last
 // time. Where that can't be told it may have.
 func (t *threadTable) moved(th *thread, r *taskReader) bool {
-	b, errno := r.read(th.tid, "schedstat")
-	if errno != 0 {
-		th.quiet = false
-		return true
+	b, ok := th.again(r)
+	if !ok {
+		var errno syscall.Errno
+		if b, errno = r.read(th.tid, "schedstat"); errno != 0 {
+			th.quiet = false
+			return true
+		}
 	}
 	run, slices := th.run, th.slices
 	if !t.addSchedstat(th, b) {
@@ -162,6 +176,67 @@ func (t *threadTable) moved(th *thread, r *taskReader) bool {
 		return true
 	}
 	return th.run != run || th.slices != slices
+}
+
+// keepMost is of how many threads the schedstat is kept open, in the whole
+// program: to find a file of /proc by its name takes three quarters of what it costs
+// to read. The kernel keeps a page for each.
+const keepMost = 2000
+
+// keeping is how many are kept open, and keepAtMost how many may be: never more
+// than a quarter of the descriptors that we may have.
+var (
+	keeping    atomic.Int32
+	keepAtMost = sync.OnceValue(func() int32 {
+		var l syscall.Rlimit
+		if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
+			return 0
+		}
+		return int32(min(keepMost, l.Cur/4))
+	})
+)
+
+// again reads the schedstat that is kept open of a quiet thread, and opens it
+// where there is room.
+func (th *thread) again(r *taskReader) ([]byte, bool) {
+	if th.kept == 0 {
+		if !th.quiet {
+			return nil, false
+		}
+		if keeping.Add(1) > keepAtMost() {
+			keeping.Add(-1)
+			return nil, false
+		}
+		path := r.pathOf(th.tid, "schedstat")
+		fd, _, errno := syscall.Syscall6(syscall.SYS_OPENAT, uintptr(r.dir), uintptr(unsafe.Pointer(&path[0])), syscall.O_RDONLY|syscall.O_CLOEXEC, 0, 0, 0)
+		if errno != 0 {
+			keeping.Add(-1)
+			return nil, false
+		}
+		th.kept = int32(fd) + 1
+	}
+	n, _, errno := syscall.Syscall6(syscall.SYS_PREAD64, uintptr(th.kept-1), uintptr(unsafe.Pointer(&r.buf[0])), uintptr(len(r.buf)), 0, 0, 0)
+	if errno != 0 || n == 0 {
+		th.letGo() // the thread is gone
+		return nil, false
+	}
+	return r.buf[:n], true
+}
+
+// letGo closes what is kept open of the thread.
+func (th *thread) letGo() {
+	if th.kept > 0 {
+		syscall.Close(int(th.kept - 1))
+		th.kept = 0
+		keeping.Add(-1)
+	}
+}
+
+// letGo closes what is kept open of all threads.
+func (t *threadTable) letGo() {
+	for i := range t.list {
+		t.list[i].letGo()
+	}
 }
 
 // slowReads is how many threads the slow round reads at each sample, and
@@ -201,11 +276,15 @@ func (t *threadTable) slow(r *taskReader) {
 }
 
 func (r *taskReader) readInto(tid int32, name string, buf []byte) ([]byte, syscall.Errno) {
+	return readAt(r.dir, r.pathOf(tid, name), buf)
+}
+
+// pathOf is TID/name with a zero byte, until the next one.
+func (r *taskReader) pathOf(tid int32, name string) []byte {
 	p := strconv.AppendInt(r.path[:0], int64(tid), 10)
 	p = append(p, '/')
 	p = append(p, name...)
-	p = append(p, 0)
-	return readAt(r.dir, p, buf)
+	return append(p, 0)
 }
 
 // addSchedstat takes the three numbers of schedstat: time on a core, time

@@ -149,7 +149,7 @@ func tableThreads(dir string, n int) error {
 	poller := process.New(metric.ForTarget("t"), process.Config{PID: cmd.Process.Pid, StartTicks: startTicks(cmd.Process.Pid)})
 	defer poller.Close()
 	var ours, theirs []float64
-	for i := range 20 {
+	for i := range 30 {
 		time.Sleep(500 * time.Millisecond)
 		before, err := cpuOf(os.Getpid())
 		if err != nil {
@@ -168,7 +168,7 @@ func tableThreads(dir string, n int) error {
 			return err
 		}
 		eAfter, _ := cpuOf(exporter.PID)
-		if i >= 8 { // names are read once; what sleeps has been seen to sleep
+		if i >= 17 { // names are read once; what sleeps has been seen to sleep, twice at eight samples' distance
 			ours = append(ours, (after - before).Seconds())
 			theirs = append(theirs, (eAfter - eBefore).Seconds())
 		}
