@@ -206,6 +206,10 @@ func TestConnectionsAreAskedForAgain(t *testing.T) {
 	}
 	poll("three came", 0, 3, 0)
 	asked("three idle", 0, 3, 0)
+	for i := range p.world.asked.sockets {
+		p.world.asked.sockets[i].id[47] ^= 0xff // a kernel that does not find what is there
+	}
+	poll("not found by name", 0, 3, 0)
 	for _, c := range clients[:2] {
 		if _, err := c.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
 			t.Fatal(err)
@@ -303,9 +307,11 @@ func TestManyInTimeWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := l.Accept(); err != nil {
+	s, err := l.Accept()
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer s.Close() // or the garbage collector does it meanwhile
 	for i := range 2 * waitsEvery {
 		hangUp(10)
 		if i%waitsEvery == waitsEvery-1 {

@@ -148,6 +148,9 @@ func (d *sockDiag) listening(list []uint16, ports map[uint16]*portFigures) error
 //
 // It returns the sockets that it found, or one more than most of them.
 func (d *sockDiag) walk(list []uint16, states uint32, ports map[uint16]*portFigures, most int) ([]socket, error) {
+	if err := d.open(); err != nil {
+		return nil, err
+	}
 	d.walks++
 	d.found, d.mayFind = d.found[:0], most+1
 	for _, family := range d.families {

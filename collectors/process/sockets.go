@@ -79,6 +79,13 @@ func (p *portFigures) add(state uint8, rx, tx uint32, hasLimit bool) {
 	}
 }
 
+// forgetConnections leaves what the listening sockets say.
+func (p *portFigures) forgetConnections() {
+	listening := p.states[tcpListen]
+	p.states = [13]int{tcpListen: listening}
+	p.waiting, p.closing = 0, 0
+}
+
 // busy is how many connections may be in progress in a thread: all from which
 // somebody has read what came, idle ones that are kept alive included.
 func (p *portFigures) busy() int { return p.states[tcpEstablished] - p.waiting + p.closing }

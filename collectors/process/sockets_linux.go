@@ -67,10 +67,17 @@ func (w *world) askKernel(n *netFigures, ports map[uint16]*portFigures) (err err
 		return err
 	}
 	if k.still(n, ports) {
-		if k.sockets, err = w.diag.again(k.sockets, ports); err != nil {
-			*k = remembered{never: true}
+		were := len(k.sockets)
+		k.sockets, err = w.diag.again(k.sockets, ports)
+		if err == nil && len(k.sockets) == were {
+			return nil
 		}
-		return err
+		// One has ended, or a kernel of long ago does not find by name what is there:
+		// the walk tells.
+		k.never = k.never || err != nil
+		for _, f := range ports {
+			f.forgetConnections()
+		}
 	}
 	states := otherStates
 	withWaits := k.waitsDue()

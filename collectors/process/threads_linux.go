@@ -115,6 +115,7 @@ func (t *threadTable) sample(r *taskReader, max int) error {
 		th, fresh := thread{tid: tid}, true
 		if len(old) > 0 && old[0].tid == tid {
 			th, fresh = old[0], false
+			old[0].kept = 0 // it is th's now: nobody may close it twice
 			old = old[1:]
 		}
 		if inTurn := (i-first+n)%n < budget; !inTurn && !fresh {

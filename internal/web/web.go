@@ -132,7 +132,7 @@ func (s *site) metrics(w http.ResponseWriter, r *http.Request) {
 // cores.
 func overLoopback(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && from.Addr().Unmap().IsLoopback()
+	return err == nil && from.Addr().Unmap().IsLoopback() && !isByProxy(r)
 }
 
 // stalledAfter is how old a snapshot may be before the sidecar counts as hung. A

@@ -120,6 +120,17 @@ func TestPackedForTheFar(t *testing.T) {
 	}
 }
 
+// A proxy on this machine asks for somebody who may be far.
+func TestPackedForAProxy(t *testing.T) {
+	r := get(t, running(), Options{}, "/metrics", func(r *http.Request) {
+		r.Header.Set("Accept-Encoding", "gzip")
+		r.Header.Set("X-Forwarded-For", "192.0.2.7")
+	})
+	if got := r.Header.Get("Content-Encoding"); got != "gzip" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestBeforeTheFirstTick(t *testing.T) {
 	for path, want := range map[string]int{"/metrics": 503, "/-/ready": 503, "/-/healthy": 200, "/": 200} {
 		if r := get(t, fake{}, Options{}, path); r.StatusCode != want {
