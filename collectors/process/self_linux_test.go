@@ -72,6 +72,21 @@ func listen(t *testing.T) (net.Listener, int) {
 	return l, l.Addr().(*net.TCPAddr).Port
 }
 
+// connect makes a connection to a listener of the test's own, and gives both ends.
+func connect(t *testing.T, l net.Listener, addr string) (client, server *net.TCPConn) {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); s.Close() }) // or the garbage collector does it meanwhile
+	return c.(*net.TCPConn), s.(*net.TCPConn)
+}
+
 // Connections that the test makes to itself, with a listener that accepts none
 // of them at first.
 func TestOwnSockets(t *testing.T) {
@@ -190,18 +205,9 @@ func TestConnectionsAreAskedForAgain(t *testing.T) {
 		t.Fatalf("%d walks at first", p.world.diag.walks)
 	}
 	asked("unused", 0, 0, 0)
-	var clients, served []net.Conn
+	var clients, served []*net.TCPConn
 	for range 3 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		s, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		c, s := connect(t, l, l.Addr().String())
 		clients, served = append(clients, c), append(served, s)
 	}
 	poll("three came", 0, 3, 0)
@@ -222,7 +228,7 @@ func TestConnectionsAreAskedForAgain(t *testing.T) {
 	asked("one is read", 1, 3, 0)
 	clients[0].Close()
 	asked("one has hung up", 1, 2, 1)
-	if err := served[2].(*net.TCPConn).SetLinger(0); err != nil {
+	if err := served[2].SetLinger(0); err != nil {
 		t.Fatal(err)
 	}
 	served[2].Close() // reset: it is gone at once
@@ -251,11 +257,11 @@ func TestConnectionsAreAskedForAgain(t *testing.T) {
 		}
 	}
 	for what, f := range map[string]*portFigures{"one half open": {states: [13]int{tcpSynRecv: 1}}, "another": {states: [13]int{tcpNewSynRecv: 1}}} {
-		if r.saw(&netFigures{opens: 7, hasOpens: true}, map[uint16]*portFigures{80: f}, nil); r.known {
+		if r.saw(&netFigures{opens: 7, hasOpens: true}, map[uint16]*portFigures{80: f}, nil, true); r.known {
 			t.Errorf("%s is taken for known", what)
 		}
 	}
-	if r.saw(&netFigures{opens: 7, hasOpens: true}, nil, make([]socket, rememberMost+1)); r.known {
+	if r.saw(&netFigures{opens: 7, hasOpens: true}, nil, make([]socket, rememberMost+1), true); r.known {
 		t.Error("more than are remembered are taken for known")
 	}
 }
@@ -271,14 +277,7 @@ func TestManyInTimeWait(t *testing.T) {
 	hangUp := func(n int) {
 		t.Helper()
 		for range n {
-			c, err := net.Dial("tcp", l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c, s := connect(t, l, l.Addr().String())
 			s.Close() // first, so that the waiting is the server's
 			c.Close()
 		}
@@ -302,16 +301,7 @@ func TestManyInTimeWait(t *testing.T) {
 	if n, _ := poll(); n != last {
 		t.Fatalf("%v in time_wait, want %v", n, last)
 	}
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close() // or the garbage collector does it meanwhile
+	connect(t, l, l.Addr().String())
 	for i := range 2 * waitsEvery {
 		hangUp(10)
 		if i%waitsEvery == waitsEvery-1 {
@@ -334,19 +324,6 @@ func TestAskedForIsWhatAWalkFinds(t *testing.T) {
 		}
 		defer l.Close()
 		port := l.Addr().(*net.TCPAddr).Port
-		dial := func() (client, server *net.TCPConn) {
-			t.Helper()
-			a, err := net.Dial("tcp", net.JoinHostPort(c.dial, strconv.Itoa(port)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { a.Close(); b.Close() })
-			return a.(*net.TCPConn), b.(*net.TCPConn)
-		}
 		list := []uint16{uint16(port)}
 		d := sockDiag{fd: -1}
 		defer d.close()
@@ -355,7 +332,7 @@ func TestAskedForIsWhatAWalkFinds(t *testing.T) {
 			t.Helper()
 			err := d.listening(list, map[uint16]*portFigures{list[0]: {}})
 			ports := map[uint16]*portFigures{list[0]: &f}
-			if again {
+			if err == nil && again {
 				was, err = d.again(was, ports)
 			} else if err == nil {
 				var found []socket
@@ -371,7 +348,7 @@ func TestAskedForIsWhatAWalkFinds(t *testing.T) {
 		kinds := [4][]*net.TCPConn{}
 		for range each {
 			for kind := range kinds {
-				a, b := dial()
+				a, b := connect(t, l, net.JoinHostPort(c.dial, strconv.Itoa(port)))
 				kinds[kind] = append(kinds[kind], a, b)
 			}
 		}

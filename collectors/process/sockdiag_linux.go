@@ -138,13 +138,13 @@ func (d *sockDiag) listening(list []uint16, ports map[uint16]*portFigures) error
 	return nil
 }
 
-// walk adds the other sockets of the given ports that are in one of the states
-// (a mask of the kernel's), after listening. They are in a
-// table of the whole machine's that the kernel walks from end to end (of 262,144
-// places in 16 GB of memory, however few are taken: some 4 ms), and only for the
-// families in which something listens. (A connection over IPv4 to a listener of
-// IPv6 is one of IPv6.) Where nothing listens, both are walked: what is left of a
-// server that has closed its ports.
+// walk adds the other sockets of the given ports that are in one of the states (a
+// mask of the kernel's), after listening. They are in a table of the whole machine's
+// that the kernel walks from end to end (of 262,144 places in 16 GB of memory,
+// however few are taken: some 4 ms), and only for the families in which something
+// listens. (A connection over IPv4 to a listener of IPv6 is one of IPv6.) Where
+// nothing listens, both are walked: what is left of a server that has closed its
+// ports.
 //
 // It returns the sockets that it found, or one more than most of them.
 func (d *sockDiag) walk(list []uint16, states uint32, ports map[uint16]*portFigures, most int) ([]socket, error) {

@@ -88,10 +88,7 @@ func (w *world) askKernel(n *netFigures, ports map[uint16]*portFigures) (err err
 	if err != nil {
 		return err
 	}
-	if k.saw(n, ports, found); !withWaits {
-		k.known = false
-	}
-	k.keepWaits(ports, withWaits)
+	k.saw(n, ports, found, withWaits)
 	return nil
 }
 
@@ -162,10 +159,11 @@ func (k *remembered) still(n *netFigures, ports map[uint16]*portFigures) bool {
 	return k.known
 }
 
-// saw takes what a walk has found. n was read before it, so that what came in
-// between is not taken for known.
-func (k *remembered) saw(n *netFigures, ports map[uint16]*portFigures, found []socket) {
-	k.known = n.hasOpens && !k.never && len(found) <= rememberMost
+// saw takes what a walk has found, with or without connections in time_wait. n was
+// read before it, so that what came in between is not taken for known.
+func (k *remembered) saw(n *netFigures, ports map[uint16]*portFigures, found []socket, withWaits bool) {
+	k.keepWaits(ports, withWaits)
+	k.known = n.hasOpens && !k.never && withWaits && len(found) <= rememberMost
 	k.opens, k.skipped = n.opens, 0
 	k.sockets = append(k.sockets[:0], found...)
 	for _, f := range ports {

@@ -73,10 +73,16 @@ func (r *taskReader) read(tid int32, name string) ([]byte, syscall.Errno) {
 	return r.readInto(tid, name, r.buf[:])
 }
 
+// openAt opens a file beneath an open folder for reading. path ends in a zero byte.
+func openAt(dir int, path []byte) (fd uintptr, errno syscall.Errno) {
+	fd, _, errno = syscall.Syscall6(syscall.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(&path[0])),
+		syscall.O_RDONLY|syscall.O_CLOEXEC, 0, 0, 0)
+	return fd, errno
+}
+
 // readAt reads a small file beneath an open folder. path ends in a zero byte.
 func readAt(dir int, path []byte, buf []byte) ([]byte, syscall.Errno) {
-	fd, _, errno := syscall.Syscall6(syscall.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(&path[0])),
-		syscall.O_RDONLY|syscall.O_CLOEXEC, 0, 0, 0)
+	fd, errno := openAt(dir, path)
 	if errno != 0 {
 		return nil, errno
 	}
@@ -208,8 +214,7 @@ func (th *thread) again(r *taskReader) ([]byte, bool) {
 			keeping.Add(-1)
 			return nil, false
 		}
-		path := r.pathOf(th.tid, "schedstat")
-		fd, _, errno := syscall.Syscall6(syscall.SYS_OPENAT, uintptr(r.dir), uintptr(unsafe.Pointer(&path[0])), syscall.O_RDONLY|syscall.O_CLOEXEC, 0, 0, 0)
+		fd, errno := openAt(r.dir, r.pathOf(th.tid, "schedstat"))
 		if errno != 0 {
 			keeping.Add(-1)
 			return nil, false
