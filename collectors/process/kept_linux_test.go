@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -112,6 +113,14 @@ func TestSleepingThreadsAreKeptOpen(t *testing.T) {
 	if kept, left := sample(); kept != 0 || len(left) != 0 {
 		t.Errorf("of those that ended %d are in the list and %d kept open", len(left), kept)
 	}
+	// One that was the last of the list, which no other thread comes after.
+	fd, err := syscall.Open("/proc/self/schedstat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeping.Add(1)
+	p.world.threads.list = append(p.world.threads.list, thread{tid: math.MaxInt32, kept: int32(fd) + 1})
+	sample()
 	for i := range wake {
 		syscall.Close(wake[i][0])
 	}
